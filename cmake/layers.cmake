@@ -1,0 +1,58 @@
+# One static target per folder of src/ (docs/architecture.md, section 1). verbena_layer() takes every
+# .cc of the folder, makes a test program of its *_test.cc, and links just the layers it may enter.
+
+set(VERBENA_WARNINGS -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Werror)
+
+add_library(verbena_flags INTERFACE)
+target_compile_options(verbena_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:${VERBENA_WARNINGS}> -fno-omit-frame-pointer)
+target_include_directories(verbena_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
+if(VERBENA_POINTS)
+  target_compile_definitions(verbena_flags INTERFACE VERBENA_POINTS=1)
+endif()
+if(VERBENA_SANITIZE STREQUAL "address")
+  target_compile_options(verbena_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+  target_link_options(verbena_flags INTERFACE -fsanitize=address,undefined)
+elseif(VERBENA_SANITIZE STREQUAL "thread")
+  # -Wtsan only says that TSan does not model a plain fence; ours are beside seq_cst operations.
+  target_compile_options(verbena_flags INTERFACE -fsanitize=thread -Wno-tsan)
+  target_link_options(verbena_flags INTERFACE -fsanitize=thread)
+endif()
+
+find_package(GTest REQUIRED)
+include(GoogleTest)
+
+# verbena_tests(NAME target SOURCES ... LIBS ... LABEL unit): one GoogleTest program, one ctest entry a test.
+function(verbena_tests)
+  cmake_parse_arguments(ARG "" "NAME;LABEL;TIMEOUT" "SOURCES;LIBS" ${ARGN})
+  if(NOT ARG_LABEL)
+    set(ARG_LABEL unit)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(${ARG_NAME} ${ARG_SOURCES})
+  target_link_libraries(${ARG_NAME} PRIVATE ${ARG_LIBS} verbena_flags GTest::gtest GTest::gmock GTest::gtest_main Threads::Threads)
+  set_target_properties(${ARG_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)
+  gtest_discover_tests(${ARG_NAME} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
+endfunction()
+
+# verbena_layer(name DEPS layer...)
+function(verbena_layer name)
+  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cc)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(TRANSFORM ARG_DEPS PREPEND vrb_)
+  if(sources)
+    add_library(vrb_${name} STATIC ${sources})
+    target_link_libraries(vrb_${name} PUBLIC ${ARG_DEPS} PRIVATE verbena_flags)
+  else()
+    add_library(vrb_${name} INTERFACE)
+    target_link_libraries(vrb_${name} INTERFACE ${ARG_DEPS})
+  endif()
+  if(tests)
+    verbena_tests(NAME test_${name} SOURCES ${tests} LIBS vrb_${name})
+  endif()
+endfunction()
