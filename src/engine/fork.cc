@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/fork.h"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <new>
+
+#include "base/lock.h"
+#include "engine/engine.h"
+
+namespace vrb::engine {
+namespace {
+
+std::atomic<Engine*> g_engine{nullptr};
+base::SpinLock g_making;
+
+void prepare() { g_making.lock(); }
+void in_parent() { g_making.unlock(); }
+void in_child() {
+  Engine* engine = g_engine.exchange(nullptr);
+  if (engine != nullptr) engine->abandon();
+  g_making.unlock();
+}
+
+__attribute__((constructor)) void register_fork_handlers() {
+  pthread_atfork(prepare, in_parent, in_child);
+}
+
+}  // namespace
+
+Engine& current_engine() {
+  Engine* engine = g_engine.load(std::memory_order_acquire);
+  if (engine != nullptr) return *engine;
+  const base::SpinGuard guard(g_making);
+  engine = g_engine.load(std::memory_order_acquire);
+  if (engine == nullptr) {
+    engine =
+        new Engine;  // never destroyed: threads of the program may use it until the process ends
+    g_engine.store(engine, std::memory_order_release);
+  }
+  return *engine;
+}
+
+}  // namespace vrb::engine

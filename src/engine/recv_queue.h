@@ -1,0 +1,20 @@
+// Making and freeing the receive queue of a QP or SRQ in NIC memory.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "engine/engine.h"
+
+namespace vrb::engine {
+
+// An empty queue of `capacity` WQEs with `max_sge` SGEs each. `spare` doubles the ring (SRQ:
+// entries are freed out of order).
+ib::Result<void> make_recv_queue(Engine& engine, RecvQueue& rq, std::uint32_t capacity,
+                                 std::uint32_t max_sge, ib::Pdn pd, bool spare);
+// After a grace period.
+void free_recv_queue(Engine& engine, RecvQueue& rq);
+// Posts one WQE and rings senders that wait for it. The verb's name is for refusals. False: the
+// queue is closed (its QP is in the error state), nothing was posted.
+ib::Result<bool> post_to(Engine& engine, const char* verb, RecvQueue& rq,
+                         const RecvRequest& request);
+
+}  // namespace vrb::engine
