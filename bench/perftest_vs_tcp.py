@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+# Stock perftest on Verbena next to TCP over loopback, measured in turn in the same run, both ends pinned to a core
+# of their own. Each number is the median of the repeats. Latency is half a round trip for WRITE, SEND and TCP, the
+# whole of it for READ (the tools' own definitions). Usage: perftest_vs_tcp.py [--json FILE] [--repeats N] [--quick]
+# SPDX-License-Identifier: Apache-2.0
+import argparse
+import json
+import os
+import platform
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+READY_SECONDS = 20
+RUN_SECONDS = 120
+LATENCY_BYTES, BANDWIDTH_BYTES = 8, 65536
+
+# name, program or qperf test, what it measures, the row that it is compared with
+ROWS = (
+    ("TCP latency", "tcp_lat", "us", None),
+    ("WRITE latency", "ib_write_lat", "us", "TCP latency"),
+    ("READ latency", "ib_read_lat", "us", "TCP latency"),
+    ("SEND latency", "ib_send_lat", "us", "TCP latency"),
+    ("TCP bandwidth", "tcp_bw", "MB/s", None),
+    ("WRITE bandwidth", "ib_write_bw", "MB/s", "TCP bandwidth"),
+    ("READ bandwidth", "ib_read_bw", "MB/s", "TCP bandwidth"),
+    ("SEND bandwidth", "ib_send_bw", "MB/s", "TCP bandwidth"),
+)
+
+
+def listens(port):
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        if os.path.exists(table):
+            with open(table, encoding="ascii") as file:
+                if any(row.split()[1].endswith(f":{port:04X}") and row.split()[3] == "0A"
+                       for row in file.readlines()[1:]):
+                    return True
+    return False
+
+
+def two_ends(server, client, port, cores):
+    """Runs both ends on their cores; the client's output."""
+    ends = []
+    try:
+        for command, core in zip((server, client), cores):
+            ends.append(subprocess.Popen(["taskset", "-c", str(core), *command], stdin=subprocess.DEVNULL,
+                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+            deadline = time.monotonic() + READY_SECONDS
+            while len(ends) == 1 and not listens(port):
+                if ends[0].poll() is not None or time.monotonic() > deadline:
+                    ends[0].kill()
+                    raise SystemExit(f"{' '.join(server)} does not listen:\n{ends[0].communicate()[0]}")
+                time.sleep(0.005)
+        output, _ = ends[1].communicate(timeout=RUN_SECONDS)
+        if ends[1].returncode != 0:
+            raise SystemExit(f"{' '.join(client)} ended with status {ends[1].returncode}:\n{output}")
+        return output
+    except subprocess.TimeoutExpired:
+        raise SystemExit(f"{' '.join(client)} was not done after {RUN_SECONDS} s") from None
+    finally:
+        for end in ends:
+            if end.poll() is None:
+                end.terminate()
+            end.wait()
+
+
+def qperf(test, args, port):
+    size = LATENCY_BYTES if test == "tcp_lat" else BANDWIDTH_BYTES
+    client = ["qperf", "127.0.0.1", "-lp", str(port), "-uu", "-m", str(size), "-t", str(args.seconds), test]
+    output = two_ends(["qperf", "-lp", str(port)], client, port, args.cores)
+    found = re.search(r"(?:latency|bw)\s*=\s*([\d.]+) (ns|bytes/sec)", output)  # what -uu prints
+    if not found:
+        raise SystemExit(f"qperf printed no number:\n{output}")
+    return {"value": float(found.group(1)) * (1e-3 if found.group(2) == "ns" else 1e-6)}
+
+
+def perftest(program, args, port):
+    latency = program.endswith("_lat")
+    size, count = (LATENCY_BYTES, args.latency_count) if latency else (BANDWIDTH_BYTES, args.bandwidth_count)
+    common = [args.verbena, "run", "--", program, "-F", "-p", str(port), "-s", str(size), "-n", str(count)]
+    if not latency:
+        common.append("-N")  # no peak, which would cost a clock read a message
+    output = two_ends(common, common + ["127.0.0.1"], port, args.cores)
+    rows = [line.split() for line in output.splitlines() if re.match(rf"\s*{size}\s+{count}\s", line)]
+    if not rows:
+        raise SystemExit(f"{program} printed no line of results:\n{output}")
+    numbers = [float(word) for word in rows[-1]]
+    if latency:  # bytes, iterations, min, max, typical, average, stdev, 99 %, 99.9 %
+        return {"value": numbers[5], "typical": numbers[4], "p99": numbers[7], "p999": numbers[8]}
+    return {"value": numbers[3] * 2**20 / 1e6, "messages_per_second": numbers[4] * 1e6}  # MiB/s, Mpps
+
+
+def measure(args):
+    """{row: [one result a repeat]}; the rows take turns, so that a disturbance meets all of them."""
+    results = {name: [] for name, *_ in ROWS}
+    port = 19000 + os.getpid() * 31 % 4000
+    for repeat in range(args.repeats):
+        for name, program, _, _ in ROWS:
+            port += 1
+            print(f"\r{repeat + 1}/{args.repeats} {name:20}", end="", file=sys.stderr, flush=True)
+            run = perftest if program.startswith("ib_") else qperf
+            results[name].append(run(program, args, port))
+    print("\r" + " " * 40 + "\r", end="", file=sys.stderr)
+    return results
+
+
+def summary(results):
+    medians = {name: statistics.median(r["value"] for r in runs) for name, runs in results.items()}
+    rows = []
+    for name, program, unit, base in ROWS:
+        values = [result["value"] for result in results[name]]
+        ratio = None
+        if base:
+            pair = medians[base], medians[name]
+            ratio = pair[0] / pair[1] if unit == "us" else pair[1] / pair[0]
+        rows.append({"name": name, "program": program, "unit": unit, "median": medians[name],
+                     "lowest": min(values), "highest": max(values), "times_better_than_tcp": ratio,
+                     "runs": results[name]})
+    return rows
+
+
+def table(rows):
+    lines = [f"{'':18}{'median':>10}{'lowest':>10}{'highest':>10}  {'':6}{'against TCP':>12}"]
+    for row in rows:
+        ratio = f"{row['times_better_than_tcp']:.1f} x" if row["times_better_than_tcp"] else ""
+        digits = 2 if row["unit"] == "us" else 0
+        numbers = "".join(f"{row[key]:10.{digits}f}" for key in ("median", "lowest", "highest"))
+        lines.append(f"{row['name']:18}{numbers}  {row['unit']:6}{ratio:>12}")
+    return "\n".join(lines)
+
+
+def arguments():
+    cores = sorted(os.sched_getaffinity(0))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--verbena", default="build/bin/verbena")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="one repeat, fewer messages")
+    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--cores", type=lambda text: [int(word) for word in text.split(",")],
+                        default=[cores[0], cores[-1]], help="the server's and the client's, default first and last")
+    args = parser.parse_args()
+    args.verbena = os.path.abspath(args.verbena)
+    args.repeats = 1 if args.quick else args.repeats
+    args.seconds = 1 if args.quick else 2
+    args.latency_count = 20000 if args.quick else 100000
+    args.bandwidth_count = 20000 if args.quick else 50000
+    for tool in ("taskset", "qperf", "ib_write_lat"):
+        if not shutil.which(tool):
+            raise SystemExit(f"{tool} is not installed; scripts/deps brings it")
+    return args
+
+
+def main():
+    args = arguments()
+    rows = summary(measure(args))
+    print(f"{LATENCY_BYTES} B latency, {BANDWIDTH_BYTES} B bandwidth; {args.repeats} repeat(s); "
+          f"cores {args.cores[0]} and {args.cores[1]}; MB = 10^6 bytes")
+    print(table(rows))
+    if args.json:
+        about = {"kernel": platform.release(), "machine": platform.machine(), "cores": args.cores,
+                 "repeats": args.repeats, "latency_bytes": LATENCY_BYTES, "bandwidth_bytes": BANDWIDTH_BYTES}
+        with open(args.json, "w", encoding="utf-8") as file:
+            json.dump({"about": about, "rows": rows}, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()
