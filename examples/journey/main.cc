@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "narrator.h"
@@ -25,9 +26,11 @@ void must(bool ok, const char* what) {
   std::exit(1);
 }
 
-using Role = void (*)(journey::Reporter&, int);
+constexpr char kSender[] = "sender";
+constexpr char kReceiver[] = "receiver";
 
-pid_t start(Role role, journey::Actor actor, int records, int peer, int close_too) {
+// This program again, in a process of its own, with the two sockets as arguments.
+pid_t start(const char* role, int records, int peer, int close_too) {
   const pid_t parent = getpid();
   const pid_t child = fork();
   must(child >= 0, "fork");
@@ -35,10 +38,18 @@ pid_t start(Role role, journey::Actor actor, int records, int peer, int close_to
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);
   close(close_too);
-  journey::Reporter reporter(records, actor);
+  execl("/proc/self/exe", "verbena-journey", role, std::to_string(records).c_str(),
+        std::to_string(peer).c_str(), nullptr);
+  _exit(1);
+}
+
+int play(const std::string& role, int records, int peer) {
+  const bool sender = role == kSender;
+  journey::Reporter reporter(records,
+                             sender ? journey::Actor::SenderCpu : journey::Actor::ReceiverCpu);
   reporter.capture_stderr();
-  role(reporter, peer);
-  std::exit(0);
+  (sender ? journey::run_sender : journey::run_receiver)(reporter, peer);
+  return 0;
 }
 
 // Prints each journey when both processes have finished it; true when all were told.
@@ -70,15 +81,14 @@ bool ended_well(pid_t child) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc == 4) return play(argv[1], std::atoi(argv[2]), std::atoi(argv[3]));
   must(setenv("VERBENA_EXPLAIN", "1", 1) == 0, "setenv");
   int records[2], peers[2];
   must(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, records) == 0, "socketpair");
   must(socketpair(AF_UNIX, SOCK_STREAM, 0, peers) == 0, "socketpair");
-  const pid_t receiver =
-      start(journey::run_receiver, journey::Actor::ReceiverCpu, records[1], peers[0], peers[1]);
-  const pid_t sender =
-      start(journey::run_sender, journey::Actor::SenderCpu, records[1], peers[1], peers[0]);
+  const pid_t receiver = start(kReceiver, records[1], peers[0], peers[1]);
+  const pid_t sender = start(kSender, records[1], peers[1], peers[0]);
   close(records[1]);
   close(peers[0]);
   close(peers[1]);

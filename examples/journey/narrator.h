@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <string>
 #include <vector>
 
 #include "record.h"
@@ -21,8 +22,10 @@ class Narrator {
  private:
   const char* style(const char* code) const { return colours_ ? code : ""; }
   void print_title(const char* title) const;
-  void print_line(const Record& record, const char* time) const;
-  void print_notes(Kind kind, const std::vector<Record>& records, std::int64_t posted) const;
+  void print_line(const Record& record, const std::string& time) const;
+  void print_causes(const std::vector<Record>& records) const;
+  void print_times(const std::vector<Record>& records, std::int64_t posted) const;
+  void print_moral(Kind kind, std::int64_t warm) const;
 
   bool colours_;
 };

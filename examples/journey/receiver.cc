@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "side.h"
@@ -16,7 +17,7 @@ constexpr int kEventTimeout = 20'000;  // ms
 void post_receive(Side& side, Reporter& report, Kind kind) {
   if (kind != Kind::WriteWithImm) {
     report.line(2, Actor::ReceiverCpu, "no ibv_post_recv", Time::None, 0,
-                "a plain WRITE needs no posted receive: the R_Key is the permission");
+                "a plain WRITE needs none: the R_Key is enough");
     return;
   }
   ibv_recv_wr wr = {}, *bad = nullptr;
@@ -25,10 +26,11 @@ void post_receive(Side& side, Reporter& report, Kind kind) {
   const int refused = ibv_post_recv(side.qp(), &wr, &bad);
   const std::int64_t took = now_ns() - start;
   report.must(refused == 0, "ibv_post_recv");
-  report.call(2, "ibv_post_recv", took,
-              "wr_id %d, no buffer: the data go where the WRITE says, the receive takes only the "
-              "immediate data",
-              static_cast<int>(kRecvId));
+  report.call(
+      2, "ibv_post_recv", took,
+      "wr_id %d, without a buffer: it takes only the immediate data, the bytes go where the "
+      "WRITE says",
+      static_cast<int>(kRecvId));
 }
 
 // When the byte became other than zero.
@@ -41,11 +43,17 @@ std::int64_t watch(const volatile char& byte) {
 void watch_arrival(Side& side, Reporter& report) {
   const std::int64_t first = watch(side.memory()[0]);
   const std::int64_t last = watch(side.memory()[kBytes - 1]);
-  report.line(5, Actor::Network, "local carrier", Time::At, first,
-              "both GIDs are of this host, so no packet and no switch: the first byte is here");
+  const char* carrier = getenv("VERBENA_CARRIER");
+  if (carrier != nullptr && std::strcmp(carrier, "wire") == 0) {
+    report.line(5, Actor::Network, "wire carrier", Time::At, first,
+                "RoCEv2 packets; the first byte is there");
+  } else {
+    report.line(5, Actor::Network, "local carrier", Time::At, first,
+                "same host, so no packet: the first byte is there");
+  }
   report.line(6, Actor::ReceiverNic, "DMA write", Time::At, last,
-              "R_Key 0x%x, range and access checked; %zu bytes written at %p: \"%s\"",
-              side.mr()->rkey, kBytes, static_cast<void*>(side.memory()), side.memory());
+              "R_Key 0x%x, range and access are right; wrote %zu B at %p: \"%s\"", side.mr()->rkey,
+              kBytes, static_cast<void*>(side.memory()), side.memory());
 }
 
 void await_completion(Side& side, Reporter& report) {
@@ -55,7 +63,7 @@ void await_completion(Side& side, Reporter& report) {
                     wc.wr_id == kRecvId && be32toh(wc.imm_data) == kImmediate,
                 "the receive completed otherwise than expected");
   report.line(7, Actor::ReceiverCpu, "ibv_poll_cq", Time::At, at,
-              "completion: wr_id %d, success, opcode RECV_RDMA_WITH_IMM, immediate data %u",
+              "wr_id %d: success, RECV_RDMA_WITH_IMM, immediate data %u",
               static_cast<int>(wc.wr_id), be32toh(wc.imm_data));
 }
 
@@ -70,14 +78,14 @@ void expect_access_error(Side& side, Reporter& report) {
       std::all_of(side.memory(), side.memory() + kBytes, [](char c) { return c == 0; });
   report.expect(untouched, "the refused WRITE changed memory");
   report.line(6, Actor::ReceiverNic, "access check", Time::None, 0,
-              "refused: no byte of the %zu at %p was changed", kBytes,
+              "refused: none of the %zu B at %p changed", kBytes,
               static_cast<void*>(side.memory()));
   pollfd ready = {.fd = side.context()->async_fd, .events = POLLIN, .revents = 0};
   report.expect(poll(&ready, 1, kEventTimeout) == 1, "no asynchronous event came");
   ibv_async_event event = {};
   report.must(ibv_get_async_event(side.context(), &event) == 0, "ibv_get_async_event");
   report.line(7, Actor::ReceiverCpu, "ibv_get_async_event", Time::None, 0,
-              "%s: its QP 0x%06x is in state %s, too", ibv_event_type_str(event.event_type),
+              "%s: QP 0x%06x is in state %s, too", ibv_event_type_str(event.event_type),
               side.qp()->qp_num, state_name(side.state()));
   ibv_ack_async_event(&event);
   report.note(Type::Cause, 0, report.captured().c_str());

@@ -45,24 +45,22 @@ void report_post(Side& side, Reporter& report, Kind kind, std::uint32_t rkey, co
   const Address& to = side.remote();
   report.note(Type::Posted, post.start);
   report.call(3, "ibv_post_send", post.end - post.start,
-              "%s, wr_id %d: %zu bytes from %p (L_Key 0x%x) to 0x%llx (R_Key 0x%x%s)",
+              "%s, wr_id %d: %zu B at %p (L_Key 0x%x) to 0x%llx (R_Key 0x%x%s)",
               kind == Kind::WriteWithImm ? "RDMA_WRITE_WITH_IMM" : "RDMA_WRITE",
               static_cast<int>(kWriteId), kBytes, static_cast<void*>(side.memory()),
               side.mr()->lkey, static_cast<unsigned long long>(to.buffer), rkey,
               kind == Kind::WrongKey ? ", which nobody gave out" : "");
   if (kind == Kind::WrongKey) return;
-  report.line(4, Actor::SenderNic, "DMA read", Time::Before, 0,
-              "reads %zu bytes at %p, as L_Key 0x%x allows", kBytes,
-              static_cast<void*>(side.memory()), side.mr()->lkey);
+  report.line(4, Actor::SenderNic, "DMA read", Time::Before, 0, "%zu B at %p, as L_Key 0x%x allows",
+              kBytes, static_cast<void*>(side.memory()), side.mr()->lkey);
 }
 
 void report_completion(Side& side, Reporter& report, const ibv_wc& wc, std::int64_t at) {
-  report.line(7, Actor::SenderCpu, "ibv_poll_cq", Time::At, at,
-              "completion: wr_id %d, %s (status %d)%s", static_cast<int>(wc.wr_id),
-              ibv_wc_status_str(wc.status), wc.status,
-              wc.status == IBV_WC_SUCCESS ? ", opcode RDMA_WRITE" : "");
+  report.line(7, Actor::SenderCpu, "ibv_poll_cq", Time::At, at, "wr_id %d: %s (status %d)%s",
+              static_cast<int>(wc.wr_id), ibv_wc_status_str(wc.status), wc.status,
+              wc.status == IBV_WC_SUCCESS ? ", RDMA_WRITE" : "");
   if (wc.status == IBV_WC_SUCCESS) return;
-  report.line(7, Actor::SenderCpu, "", Time::None, 0, "vendor_err %u, the number of the cause",
+  report.line(7, Actor::SenderCpu, "", Time::None, 0, "vendor_err %u: the number of the cause",
               wc.vendor_err);
   report.line(7, Actor::SenderCpu, "ibv_query_qp", Time::None, 0, "QP 0x%06x is in state %s",
               side.qp()->qp_num, state_name(side.state()));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "side.h"
 
+#include <arpa/inet.h>
 #include <unistd.h>
 
 namespace journey {
@@ -18,10 +19,16 @@ Side::~Side() {
 void Side::open() {
   ibv_device** devices = ibv_get_device_list(nullptr);
   report_.must(devices != nullptr && devices[0] != nullptr, "there is no RDMA device");
+  const std::int64_t start = now_ns();
   context_ = ibv_open_device(devices[0]);
+  const std::int64_t took = now_ns() - start;
   ibv_free_device_list(devices);
   report_.must(context_ != nullptr, "ibv_open_device");
   report_.must(ibv_query_gid(context_, 1, 0, &own_.gid) == 0, "ibv_query_gid");
+  char gid[INET6_ADDRSTRLEN];
+  inet_ntop(AF_INET6, own_.gid.raw, gid, sizeof gid);
+  report_.call(1, "ibv_open_device", took, "%s, GID %s", ibv_get_device_name(context_->device),
+               gid);
   pd_ = ibv_alloc_pd(context_);
   report_.must(pd_ != nullptr, "ibv_alloc_pd");
   cq_ = ibv_create_cq(context_, 8, nullptr, nullptr, 0);
@@ -34,7 +41,7 @@ void Side::prepare() {
   mr_ = ibv_reg_mr(pd_, memory_.data(), memory_.size(),
                    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
   report_.must(mr_ != nullptr, "ibv_reg_mr");
-  report_.call(1, "ibv_reg_mr", now_ns() - start, "%zu bytes at %p: L_Key 0x%x, R_Key 0x%x", kBytes,
+  report_.call(1, "ibv_reg_mr", now_ns() - start, "%zu B at %p: L_Key 0x%x, R_Key 0x%x", kBytes,
                static_cast<void*>(memory_.data()), mr_->lkey, mr_->rkey);
 
   ibv_qp_init_attr init = {};
@@ -53,8 +60,8 @@ void Side::prepare() {
   remote_ = exchange(own_);
   start = now_ns();
   connect();
-  report_.call(1, "ibv_modify_qp", now_ns() - start,
-               "QP 0x%06x to QP 0x%06x: RESET -> INIT -> RTR -> RTS", own_.qpn, remote_.qpn);
+  report_.call(1, "ibv_modify_qp", now_ns() - start, "RESET -> INIT -> RTR -> RTS, to QP 0x%06x",
+               remote_.qpn);
 }
 
 void Side::modify(ibv_qp_attr& attr, ibv_qp_state state, int mask) {

@@ -53,8 +53,9 @@ int sender(int socket, pid_t child) {
                 "the target's process has not run meanwhile: it can have seen nothing");
   std::puts("done:     the target goes on, reads its memory and answers with a SEND");
   kill(child, SIGCONT);
-  pair::observe(pair::completed(end.wait(), 100, IBV_WC_RECV) && end.text(2048) == "seen: news",
-                "only its answer says so: \"" + end.text(2048) + "\"");
+  const ibv_wc answer = end.wait();
+  pair::observe(pair::completed(answer, 100, IBV_WC_RECV) && end.text(2048) == "seen: news",
+                "only its answer tells: \"" + end.text(2048) + "\"");
   close(socket);
   pair::must(waitpid(child, &status, 0) == child && status == 0, "the target failed");
   return pair::result();

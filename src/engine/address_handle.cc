@@ -18,7 +18,10 @@ ib::Result<Ah*> create_ah(Pd* pd, const nic::AddressVector& av) {
   if (engine.forked()) return refused_forked("ibv_create_ah");
   if (av.port != 1)
     return refused("ibv_create_ah", ib::Errc::Invalid, ib::CauseCode::BadPort, av.port);
-  if (av.has_grh && av.sgid_index >= ib::kGidTableLength) {
+  if (!av.has_grh) {  // RoCE has no LIDs: a datagram needs a GID
+    return refused("ibv_create_ah", ib::Errc::Invalid, ib::CauseCode::BadAddressHandle);
+  }
+  if (av.sgid_index >= ib::kGidTableLength) {
     return refused("ibv_create_ah", ib::Errc::Invalid, ib::CauseCode::BadGidIndex, av.sgid_index,
                    ib::kGidTableLength);
   }

@@ -60,7 +60,8 @@ struct MrInfo {
 };
 ib::Result<MrInfo> reg_mr(Pd* pd, void* addr, std::size_t length, std::uint64_t iova,
                           std::uint32_t access);
-// flags: ibv_rereg_mr_flags (1 translation, 2 PD, 4 access). Gives new keys.
+// flags: ibv_rereg_mr_flags (1 translation, 2 PD, 4 access). The keys stay, unless a stopped peer
+// may still use them.
 ib::Result<MrInfo> rereg_mr(Mr* mr, int flags, Pd* pd, void* addr, std::size_t length,
                             std::uint32_t access);
 ib::Result<void> dereg_mr(Mr* mr);

@@ -188,6 +188,21 @@ TEST_F(Loopback, LongMessagesGoInSlices) {
   ASSERT_TRUE(dereg_mr(to.mr));
 }
 
+TEST_F(Loopback, ReregistrationKeepsTheKeysAndChangesTheirMeaning) {
+  connect(a, b);
+  std::vector<char> other(64, 'o');
+  const auto addr = reinterpret_cast<std::uint64_t>(other.data());
+  const auto mr = *reg_mr(nic.pd, other.data(), 64, addr, 3);
+  const auto again = *rereg_mr(mr.mr, 4, nullptr, nullptr, 0, 1);
+  EXPECT_EQ(again.rkey, mr.rkey);
+  ASSERT_TRUE(a.send(Opcode::Write, {nic.sge(0, 8)}, addr, mr.rkey));
+  const auto wc = poll_one(a.cq);
+  EXPECT_EQ(wc.status, WcStatus::RemAccessErr);
+  EXPECT_EQ(wc.vendor_err, static_cast<std::uint32_t>(ib::CauseCode::KeyAccess));
+  EXPECT_EQ(other[0], 'o');
+  ASSERT_TRUE(dereg_mr(mr.mr));
+}
+
 TEST_F(Loopback, QpConnectedToItself) {
   a.to_init();
   a.to_rtr(qpn(a.qp));
@@ -219,6 +234,9 @@ TEST(LoopbackUd, DatagramBringsItsHeader) {
   }
   nic::AddressVector av;
   av.port = 1;
+  EXPECT_FALSE(create_ah(nic.pd, av));
+  av.has_grh = true;
+  av.dgid = port_facts().gids[0].gid;
   Ah* ah = *create_ah(nic.pd, av);
   ASSERT_TRUE(b.recv({nic.sge(4096, 100)}, 5));
   std::memcpy(nic.memory.data(), "datagram", 8);

@@ -29,20 +29,23 @@ ib::Result<void> check_region(const char* verb, std::uint64_t addr, std::uint64_
   return {};
 }
 
-ib::Result<std::uint32_t> publish(Engine& engine, const Mr& mr) {
-  const std::lock_guard guard(engine.mr_lock);
-  return engine.keys->publish({mr.iova, mr.length, mr.addr, mr.pd->number, mr.access & 0xffff});
+memory::KeyTable::Region region_of(const Mr& mr) {
+  return {mr.iova, mr.length, mr.addr, mr.pd->number, mr.access & 0xffff};
 }
 
-// Takes a key away: invalid at once, reusable after the grace period (A21, A22).
-void withdraw(Engine& engine, std::uint32_t key) {
+ib::Result<std::uint32_t> publish(Engine& engine, const Mr& mr) {
+  const std::lock_guard guard(engine.mr_lock);
+  return engine.keys->publish(region_of(mr));
+}
+
+// Takes a key away: invalid at once. True after the grace period: nobody uses it any more (A21,
+// A22).
+bool withdraw(Engine& engine, std::uint32_t key) {
   {
     const std::lock_guard guard(engine.mr_lock);
     engine.keys->invalidate(key);
   }
-  const bool quiet = engine.memory_if_made()->grace();
-  const std::lock_guard guard(engine.mr_lock);
-  if (quiet) engine.keys->release(key);
+  return engine.memory_if_made()->grace();
 }
 
 }  // namespace
@@ -104,20 +107,32 @@ ib::Result<MrInfo> rereg_mr(Mr* mr, int flags, Pd* pd, void* addr, std::size_t l
       !ok) {
     return base::Unexpected{ok.error()};
   }
-  const auto key = publish(engine, next);
-  if (!key) return refused("ibv_rereg_mr", key.error());
-  withdraw(engine, mr->key);
+  // Programs hold on to the keys, so they stay, unless a stopped peer may still use the old
+  // meaning: then new ones.
+  const bool quiet = withdraw(engine, mr->key);
+  bool same = false;
+  if (quiet) {
+    const std::lock_guard guard(engine.mr_lock);
+    same = engine.keys->republish(mr->key, region_of(next));
+  }
+  if (!same) {
+    const auto key = publish(engine, next);
+    if (!key) return refused("ibv_rereg_mr", key.error());
+    next.key = *key;
+  }
   ++next.pd->uses;
   --mr->pd->uses;
-  next.key = *key;
   *mr = next;
-  return MrInfo{mr, *key, *key};
+  return MrInfo{mr, mr->key, mr->key};
 }
 
 ib::Result<void> dereg_mr(Mr* mr) {
   Engine& engine = mr->pd->context.engine;
   if (engine.forked()) return refused_forked("ibv_dereg_mr");
-  withdraw(engine, mr->key);
+  if (withdraw(engine, mr->key)) {
+    const std::lock_guard guard(engine.mr_lock);
+    engine.keys->release(mr->key);
+  }
   --mr->pd->uses;
   delete mr;
   return {};

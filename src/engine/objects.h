@@ -196,6 +196,8 @@ class Qp : public std::enable_shared_from_this<Qp> {
       0;  // of the remote QP when first reached
   bool comm_est_told VRB_GUARDED_BY(sq_lock) = false;
   bool sqd_notified VRB_GUARDED_BY(sq_lock) = false;
+  bool receiver_behind VRB_GUARDED_BY(sq_lock) =
+      false;  // UC, UD: the last message found no receive in time
   std::shared_ptr<local::Peer> last_ud_peer VRB_GUARDED_BY(sq_lock);
 
   RecvQueue* rq() { return init.srq != nullptr ? &init.srq->rq : &own_rq; }

@@ -42,7 +42,8 @@ void log_point(const char* name) {
 void point_hook(const char* name) {
   if (!g_armed->log.empty()) log_point(name);
   if (g_armed->signal == 0 || g_armed->name != name) return;
-  if (g_armed->passes_left.fetch_sub(1) == 1) kill(getpid(), g_armed->signal);
+  // To this thread: with a stop for the process another one might take it, and this one run on.
+  if (g_armed->passes_left.fetch_sub(1) == 1) tgkill(getpid(), gettid(), g_armed->signal);
 }
 
 void parse(const char* text, Armed& armed) {

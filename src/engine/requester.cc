@@ -16,6 +16,7 @@ constexpr std::uint64_t kPollerFirst = 50'000;
 constexpr std::uint64_t kMillisecond = 1'000'000;
 // A datagram waits so long for the process of its destination to answer the handshake, then it is
 // lost.
+constexpr std::uint64_t kReceiverPatience = 500 * kMillisecond;
 constexpr std::uint64_t kDatagramPatience = 2000 * kMillisecond;
 
 Verdict connected_step(Qp& qp, const queue::SendWqe& wqe, local::Peer& peer)
@@ -70,11 +71,12 @@ void complete(Qp& qp, ib::WcStatus status, const ib::Cause& cause) VRB_REQUIRES(
   }
 }
 
-// How long RC goes on trying: the local ACK timeout, retry_cnt + 1 times (IBTA 9.7.6.1.3).
+// How long RC goes on trying: retry_cnt + 1 times the local ACK timeout, which may last up to four
+// times its nominal value (IBTA 9.7.6.1.3).
 std::uint64_t patience(const Qp& qp) VRB_REQUIRES(qp.sq_lock) {
   if (qp.type != ib::QpType::Rc) return kDatagramPatience;
   const std::uint64_t timeout = nic::ack_timeout_ns(qp.attr.timeout);
-  return timeout == 0 ? kForever : timeout * (qp.attr.retry_cnt + 1ULL);
+  return timeout == 0 ? kForever : 4 * timeout * (qp.attr.retry_cnt + 1ULL);
 }
 
 Verdict give_up(const Qp& qp, const ib::Cause& cause) VRB_REQUIRES(qp.sq_lock) {
@@ -104,6 +106,20 @@ std::uint64_t rnr_delay(const Qp& qp) VRB_REQUIRES(qp.sq_lock) {
   return nic::rnr_timer_ns(tag.min_rnr_timer);
 }
 
+// A datagram's receiver has no WQE: lost when the time is over.
+Verdict settle_datagram(Qp& qp, const Verdict& v, bool first, std::uint64_t now)
+    VRB_REQUIRES(qp.sq_lock) {
+  InFlight& flight = qp.flight;
+  if (first) flight.give_up_at = now + kReceiverPatience;
+  if (now >= flight.give_up_at) {
+    qp.receiver_behind = true;
+    return {Verdict::Kind::Done, ib::WcStatus::Success, {}, v.cause};
+  }
+  flight.wait = v.wait;
+  flight.wake_at = std::min(now + kMillisecond, flight.give_up_at);
+  return v;
+}
+
 // Keeps the WQE waiting, or turns the wait into an end when its time is over.
 Verdict settle_wait(Qp& qp, const Verdict& v, std::uint64_t now) VRB_REQUIRES(qp.sq_lock) {
   InFlight& flight = qp.flight;
@@ -111,6 +127,7 @@ Verdict settle_wait(Qp& qp, const Verdict& v, std::uint64_t now) VRB_REQUIRES(qp
   const bool first = flight.wait != v.wait;
   switch (v.wait) {
     case Wait::Rnr:
+      if (qp.type != ib::QpType::Rc) return settle_datagram(qp, v, first, now);
       if (first) {
         flight.wake_at = now + rnr_delay(qp);
       } else if (now >= flight.wake_at) {

@@ -188,10 +188,11 @@ std::vector<TreeFile> tree_files(const PortFacts& facts, const std::string& onli
   uverbs.file("dev", "1:3");  // what stat() of the node below says
   uverbs.link("device", std::string("../../infiniband/") + kDeviceName + "/device");
 
-  // Programs want a character device that they may read and write; nobody sends it a command.
+  // Programs want a character device that they may read and write; nobody sends it a command. There
+  // is no rdma_cm beside it: the system's librdmacm would write to it and wait for an answer for
+  // ever, while without it it says at once that there is none (UCX then goes on without).
   const Dir dev(files, kDev);
   dev.link(kUverbsName, "/dev/null");
-  dev.link("rdma_cm", "/dev/null");
   dev.sub("by-ibdev").link(std::string("uverbs-") + kDeviceName, std::string("../") + kUverbsName);
   return files;
 }

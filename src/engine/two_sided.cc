@@ -52,15 +52,18 @@ Verdict dropped(const ib::Cause& cause) {
   return {Verdict::Kind::Done, ib::WcStatus::Success, {}, cause};
 }
 
+// RC waits by its RNR timer. A datagram that finds no receive may be lost (IBTA 9.8.3, 9.8.2); it
+// waits a moment all the same, once for each time that the receiver falls behind, since no wire
+// paces its sender here.
 Verdict not_ready(Qp& qp, const Delivery& d) VRB_REQUIRES(qp.sq_lock) {
-  const std::uint32_t remote = qp.attr.dest_qpn.value;
-  if (qp.type != ib::QpType::Rc)
-    return dropped(ib::cause(ib::CauseCode::RnrRetriesExceeded, remote, 0));
+  const ib::Cause cause =
+      ib::cause(ib::CauseCode::RnrRetriesExceeded, d.target.index, qp.attr.rnr_retry);
+  const bool never_posted = d.ring.header->posted.load(std::memory_order_relaxed) == 0;
+  if (qp.type != ib::QpType::Rc && (qp.receiver_behind || never_posted)) return dropped(cause);
   d.ring.claims->waiting.fetch_or(1ULL << (d.peer_index & 63));
   if (d.ring.find())
     return Verdict::wait_for(InFlight::Wait::Slice);  // posted between the two looks
-  return Verdict::wait_for(InFlight::Wait::Rnr,
-                           ib::cause(ib::CauseCode::RnrRetriesExceeded, remote, qp.attr.rnr_retry));
+  return Verdict::wait_for(InFlight::Wait::Rnr, cause);
 }
 
 // Claims the next receive WQE; a datagram that does not fit is dropped before that.
@@ -79,6 +82,7 @@ Verdict claim(Qp& qp, const Delivery& d) VRB_REQUIRES(qp.sq_lock) {
     VRB_POINT("recv.claimed");
     flight.position = *position;
     flight.claimed = true;
+    qp.receiver_behind = false;
     return Verdict::go();
   }
   return Verdict::wait_for(InFlight::Wait::Slice);

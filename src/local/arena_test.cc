@@ -89,6 +89,17 @@ TEST(NicMemory, ACausedRefusalUnderAFileSizeLimit) {
   EXPECT_EQ(made.error().cause.code, ib::CauseCode::SystemRefused);
 }
 
+TEST(NicMemory, ACausedRefusalWithoutAddressSpace) {
+  rlimit old{};
+  getrlimit(RLIMIT_AS, &old);
+  const rlimit small{1ULL << 32, old.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &small), 0);
+  const auto made = NicMemory::create(42);
+  setrlimit(RLIMIT_AS, &old);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().cause.code, ib::CauseCode::SystemRefused);
+}
+
 TEST(NicMemory, UnderMlockallNothingIsFilled) {
   if (mlockall(MCL_FUTURE) != 0) GTEST_SKIP() << "mlockall is not allowed";
   auto made = NicMemory::create(42);

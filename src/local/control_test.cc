@@ -144,19 +144,12 @@ TEST(ControlFuzz, StrangersThatConnect) {
 }
 
 TEST(ControlFuzz, ListenersThatAnswerNonsense) {
-  std::uint32_t slot;
-  {
-    const Node gone;
-    slot = gone.slot;
-  }
+  std::uint32_t slot = 0;
+  const Fd listener = squat(slot);
   Node node;
   Node other;
   const Zoo zoo;
   const Party party{*other.memory, {}, ourselves({}), other.doorbell(), -1};
-  const Fd listener = Fd::adopt(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const SlotName name = slot_name(slot);
-  ASSERT_EQ(bind(listener.get(), name.get(), name.length), 0);
-  ASSERT_EQ(listen(listener.get(), 16), 0);
   const unsigned before = open_fds();
   std::mt19937_64 random(77);
   unsigned ready = 0, refused = 0;
@@ -214,15 +207,8 @@ TEST(Control, SilentConnectionsAreDroppedAndNeverMany) {
 }
 
 TEST(Control, ASquatterThatNeverAnswersHoldsNobodyUp) {
-  std::uint32_t slot;
-  {
-    const Node gone;
-    slot = gone.slot;
-  }
-  const Fd squatter = Fd::adopt(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  const SlotName name = slot_name(slot);
-  ASSERT_EQ(bind(squatter.get(), name.get(), name.length), 0);
-  ASSERT_EQ(listen(squatter.get(), 1), 0);
+  std::uint32_t slot = 0;
+  const Fd squatter = squat(slot);
   Node node;
   const auto peer = node.board->find(slot);
   node.turn();

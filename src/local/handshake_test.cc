@@ -93,17 +93,39 @@ TEST(Handshake, DeathIsSeenThoughAChildHoldsTheSockets) {
   EXPECT_TRUE(node.until([&] { return peer->state() == PeerState::Dead && node.deaths == 1; }));
   // The listener lives on in the child: nobody answers there, and nobody waits for it for ever.
   const auto again = node.board->find(helper.slot);
-  node.until([&] { return again->why().code == CauseCode::PeerAbsent; });
+  for (int i = 0; i < 5; ++i) node.turn(5'000'000);
   EXPECT_EQ(again->state(), PeerState::Connecting);
+  EXPECT_EQ(again->why().code, CauseCode::PeerAbsent);
   kill(child, SIGKILL);
 }
 
-TEST(Handshake, AbsentUntilItComes) {
-  std::uint32_t slot;
+TEST(Handshake, DeathIsSeenOnOlderKernels) {
+  kernel_mask().peer_pidfd = false;
+  kernel_mask().noexec_seal = false;
   {
-    const Node gone;
-    slot = gone.slot;
+    Node node;
+    Helper helper;
+    const auto peer = node.reach_slot(helper.slot);
+    ASSERT_EQ(peer->state(), PeerState::Ready);
+    const auto child = static_cast<pid_t>(helper.number("fork"));
+    helper.kill(SIGKILL);
+    EXPECT_FALSE(peer->alive());
+    EXPECT_TRUE(node.until([&] { return peer->state() == PeerState::Dead; }));
+    const auto again = node.board->find(helper.slot);
+    EXPECT_TRUE(node.until([&] { return again->why().code == CauseCode::PeerAbsent; }));
+    kill(child, SIGKILL);
   }
+  kernel_mask() = {};
+}
+
+TEST(Handshake, AbsentUntilItComes) {
+  // The port keeps others from the slot; nobody listens at its name.
+  SlotSockets reserved;
+  std::uint32_t slot = 0;
+  do {
+    slot = static_cast<std::uint32_t>(random_number() % ib::kSlots);
+  } while (bind_slot(slot, reserved) != 0);
+  reserved.listener.reset();
   Node node;
   const auto peer = node.board->find(slot);
   node.turn();
@@ -111,6 +133,7 @@ TEST(Handshake, AbsentUntilItComes) {
   EXPECT_EQ(peer->state(), PeerState::Connecting);
   EXPECT_EQ(peer->why().code, CauseCode::PeerAbsent);
   EXPECT_LT(node.board->deadline_ns(), now_ns() + 200'000'000);
+  reserved = {};
   Helper helper({"--slot=" + std::to_string(slot)});
   ASSERT_EQ(helper.slot, slot);
   EXPECT_TRUE(node.until([&] { return peer->state() == PeerState::Ready; }));

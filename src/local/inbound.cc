@@ -111,7 +111,8 @@ void Inbound::read_hello(std::uint32_t place) {
 }
 
 void Inbound::admit(Pending& pending, Incoming& incoming, const Ourselves& us) {
-  Fd pidfd = peer_pidfd(pending.socket.get(), pending.credentials.pid);
+  PeerPid process = peer_pidfd(pending.socket.get(), pending.credentials.pid);
+  if (process.gone) return drop(pending);
   const std::uint32_t index = take_index();
   if (index == 0) {
     refuse(pending.socket.get(), us, ib::CauseCode::LimitExceeded);
@@ -120,7 +121,7 @@ void Inbound::admit(Pending& pending, Incoming& incoming, const Ourselves& us) {
   Member& member = members_[index];
   party_.unwatch(pending.socket.get());
   member.socket = std::move(pending.socket);
-  member.pidfd = std::move(pidfd);
+  member.pidfd = std::move(process.fd);
   {
     const base::SpinGuard guard(lock_);
     member.doorbell = std::move(incoming.fds[0]);

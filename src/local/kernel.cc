@@ -104,23 +104,26 @@ void Mapping::reset() {
   if (base != nullptr && epoch_ == fork_epoch()) syscall(SYS_munmap, base, bytes_);
 }
 
-Fd peer_pidfd(int socket, int pid) {
+PeerPid peer_pidfd(int socket, int pid) {
   int fd = -1;
   socklen_t size = sizeof fd;
-  if (kernel_mask().peer_pidfd && getsockopt(socket, SOL_SOCKET, kSoPeerPidfd, &fd, &size) == 0) {
-    return Fd::adopt(fd);
+  if (kernel_mask().peer_pidfd) {
+    if (getsockopt(socket, SOL_SOCKET, kSoPeerPidfd, &fd, &size) == 0) {
+      PeerPid peer{Fd::adopt(fd)};
+      peer.gone = peer.fd && has_ended(peer.fd.get());
+      return peer;
+    }
+    // A dead process's pid may be another's by now: never open it by number.
+    if (errno == ESRCH || errno == EINVAL || errno == ENODATA) return {Fd(), true};
   }
   if (pid <= 0) return {};
-  return Fd::adopt(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  PeerPid peer{Fd::adopt(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)))};
+  peer.gone = peer.fd ? has_ended(peer.fd.get()) : errno == ESRCH;
+  return peer;
 }
 
 bool has_ended(int pidfd) {
   pollfd p{pidfd, POLLIN, 0};
-  return poll(&p, 1, 0) > 0;
-}
-
-bool has_hung_up(int socket) {
-  pollfd p{socket, POLLRDHUP, 0};
   return poll(&p, 1, 0) > 0;
 }
 

@@ -60,11 +60,13 @@ class Mapping {
   std::uint32_t epoch_ = 0;
 };
 
-// pidfd of the process at the other end of a Unix socket; empty where the kernel gives none or it
-// has gone.
-Fd peer_pidfd(int socket, int pid);
-// Without waiting: has the process of a pidfd ended; has the other end of a socket hung up?
-bool has_ended(int pidfd);
-bool has_hung_up(int socket);
+// pidfd of the process at the other end of a Unix socket; empty where the kernel gives none, or
+// `gone`.
+struct PeerPid {
+  Fd fd;
+  bool gone = false;
+};
+PeerPid peer_pidfd(int socket, int pid);
+bool has_ended(int pidfd);  // without waiting
 
 }  // namespace vrb::local

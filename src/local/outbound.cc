@@ -163,8 +163,13 @@ bool Outbound::start(Attempt& attempt, std::uint64_t now_ns) {
       cause.code != ib::CauseCode::None) {
     return refuse(peer, cause);
   }
+  PeerPid process = peer_pidfd(socket.get(), who.pid);
+  if (process.gone) {  // a child of the dead holds its listener
+    retry(attempt, absent, now_ns);
+    return false;
+  }
   peer.pid = who.pid;
-  peer.pidfd_ = peer_pidfd(socket.get(), who.pid);
+  peer.pidfd_ = std::move(process.fd);
   peer.socket_ = std::move(socket);
   const std::uint32_t life = ++lives_[peer.slot % ib::kSlots];
   const bool sent =

@@ -49,14 +49,8 @@ TEST(Slot, BothTheNameAndThePortAreHeldAndFreed) {
 }
 
 TEST(Slot, ASquattedNameFreesThePort) {
-  std::uint32_t slot;
-  {
-    const Node gone;
-    slot = gone.slot;
-  }
-  const Fd squatter = Fd::adopt(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  const SlotName name = slot_name(slot);
-  ASSERT_EQ(bind(squatter.get(), name.get(), name.length), 0);
+  std::uint32_t slot = 0;
+  const Fd squatter = squat(slot);
   const Node node({}, slot);
   EXPECT_NE(node.slot, slot);
   const Fd udp = Fd::adopt(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "local/slot.h"
 #include "local/switchboard.h"
 #include "local/transfer.h"
 
@@ -130,6 +131,16 @@ class Helper {
   int socket_ = -1;
   bool reaped_ = false;
 };
+
+// A listener without a verbena process behind it, at a slot that nobody holds.
+inline Fd squat(std::uint32_t& slot) {
+  for (;;) {
+    slot = static_cast<std::uint32_t>(random_number() % ib::kSlots);
+    Fd fd = Fd::adopt(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    const SlotName name = slot_name(slot);
+    if (bind(fd.get(), name.get(), name.length) == 0 && listen(fd.get(), 16) == 0) return fd;
+  }
+}
 
 inline unsigned open_fds() {
   unsigned count = 0;

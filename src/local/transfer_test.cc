@@ -10,6 +10,7 @@
 #include <numeric>
 #include <random>
 #include <sstream>
+#include <thread>
 
 #include "local/test_support.h"
 
@@ -150,9 +151,7 @@ TEST_F(Transfer, ADeadPeer) {
   EXPECT_EQ(get(*peer_, local, remote, 0, kBytes).error, ESRCH);
 }
 
-// Another process polls... here our own thread does: memory that both of us see, written through
-// the helper's pid would be the same call. The node is its own peer by CMA.
-TEST(TransferOrder, TheLastEightBytesComeLast) {
+TEST(TransferOrder, NoTailBehindAFault) {
   Node node;
   Node other;
   const auto peer = node.board->find(other.slot);
@@ -175,6 +174,44 @@ TEST(TransferOrder, TheLastEightBytesComeLast) {
   EXPECT_EQ(gap[3 * 4096 - 1], std::byte{0});
   munmap(gap, 4096);
   munmap(gap + 8192, 4096);
+}
+
+// A thread that polls the last byte finds the whole message (A32), also when the kernel copies.
+TEST(TransferOrder, WhoPollsTheLastByteFindsAll) {
+  Node node;
+  Node other;
+  const auto peer = node.board->find(other.slot);
+  ASSERT_TRUE(node.until([&] {
+    other.turn();
+    return peer->state() == PeerState::Ready;
+  }));
+  if (!peer->cma) GTEST_SKIP() << "CMA is not allowed here";
+  constexpr std::size_t kMost = 16'384;
+  constexpr std::uint32_t kRounds = 400;
+  std::vector<std::byte> from(kMost);
+  static std::uint8_t to[kMost];
+  std::atomic<std::uint32_t> seen{0};
+  std::atomic<std::uint64_t> early{0};
+  const auto size_of = [](std::uint32_t round) { return 9 + round * 997 % (kMost - 9); };
+  std::thread poller([&] {
+    for (std::uint32_t round = 1; round <= kRounds; ++round) {
+      const std::size_t bytes = size_of(round);
+      const auto value = static_cast<std::uint8_t>(round % 251 + 1);
+      const auto at = [&](std::size_t i) { return __atomic_load_n(&to[i], __ATOMIC_ACQUIRE); };
+      while (at(bytes - 1) != value) std::this_thread::yield();
+      for (std::size_t i = 0; i < bytes; ++i) early += at(i) != value ? 1 : 0;
+      seen.store(round, std::memory_order_release);
+    }
+  });
+  for (std::uint32_t round = 1; round <= kRounds; ++round) {
+    std::fill(from.begin(), from.end(), static_cast<std::byte>(round % 251 + 1));
+    const Segment local[] = {{of(from).addr, size_of(round)}};
+    const Segment remote[] = {{reinterpret_cast<std::uint64_t>(to), size_of(round)}};
+    ASSERT_EQ(put(*peer, local, remote, 0, kMost, true).bytes, size_of(round));
+    while (seen.load(std::memory_order_acquire) != round) std::this_thread::yield();
+  }
+  poller.join();
+  EXPECT_EQ(early, 0U);
 }
 
 TEST(TransferSelf, ByAddress) {

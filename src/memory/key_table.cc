@@ -68,15 +68,30 @@ ib::Result<std::uint32_t> KeyTable::publish(const Region& region) {
   ++slot.variant;
   slot.state = Slot::State::Live;
   ++in_use_;
+  write(index, region);
+  return index << 8 | slot.variant;
+}
+
+void KeyTable::write(std::uint32_t index, const Region& region) {
   KeyEntry& e = table_[index];
   e.iova = region.iova;
   e.length = region.length;
   e.va = region.va;
   e.pd = region.pd.value;
   e.moved = 0;
-  e.tag.store(1 | std::uint64_t{slot.variant} << 8 | std::uint64_t{region.access & 0xffff} << 16,
-              std::memory_order_release);
-  return index << 8 | slot.variant;
+  e.tag.store(
+      1 | std::uint64_t{slots_[index].variant} << 8 | std::uint64_t{region.access & 0xffff} << 16,
+      std::memory_order_release);
+}
+
+bool KeyTable::republish(std::uint32_t key, const Region& region) {
+  Slot* const slot = slot_of(key, Slot::State::Invalid);
+  if (slot == nullptr || wraps(region.iova, region.length) || wraps(region.va, region.length)) {
+    return false;
+  }
+  slot->state = Slot::State::Live;
+  write(key >> 8, region);
+  return true;
 }
 
 void KeyTable::invalidate(std::uint32_t key) {

@@ -3,9 +3,10 @@
 // read it (KeyView) while they are inside a lane, without a lock.
 //
 // A key is index << 8 | variant. An entry's body is written before its tag becomes valid by one
-// release store, and is never changed in place: rereg and reuse take a new variant. An index is
-// reused only after the grace period that follows its invalidation (docs/local.md), so a reader
-// inside a lane sees a stable body. SPDX-License-Identifier: Apache-2.0
+// release store, and is never changed in place: rereg writes it anew behind an invalid tag, reuse
+// takes a new variant. An index is reused only after the grace period that follows its invalidation
+// (docs/local.md), so a reader inside a lane sees a stable body. SPDX-License-Identifier:
+// Apache-2.0
 #pragma once
 
 #include <atomic>
@@ -101,6 +102,10 @@ class KeyTable {
   // Makes the key invalid at once; a key that is not valid is ignored. The index stays out of use
   // until release().
   void invalidate(std::uint32_t key);
+  // Gives an invalidated key another region, after the grace period (ibv_rereg_mr(3) keeps the
+  // keys: programs hold on to them). False when the region wraps or the key is not an invalidated
+  // one.
+  bool republish(std::uint32_t key, const Region& region);
   // Gives the index of an invalidated key back, after the grace period; any other key is ignored.
   void release(std::uint32_t key);
 
@@ -114,6 +119,7 @@ class KeyTable {
     State state = State::Free;
   };
   std::uint32_t take_index();  // 0: none
+  void write(std::uint32_t index, const Region& region);
   Slot* slot_of(std::uint32_t key, Slot::State state);
 
   std::span<KeyEntry> table_;

@@ -1,5 +1,5 @@
-// The QP state machine's table: which transitions exist for a transport, which attributes each needs and takes
-// (IBTA 10.3.1, 11.2.5.2; ibv_modify_qp(3)). Pure functions; any thread.
+// The QP state machine's table: which transitions exist for a transport, which attributes each
+// needs and takes (IBTA 10.3.1, 11.2.5.2; ibv_modify_qp(3)). Pure functions; any thread.
 //
 //   RESET -> INIT -> RTR -> RTS <-> SQD      any -> ERR, any -> RESET
 //                          RTS -> SQE (by the NIC, UC and UD) -> RTS
@@ -11,11 +11,13 @@
 
 namespace vrb::nic {
 
-// May a QP of `type` in `from` go to `to` with attributes `mask` (kMaskState and kMaskCurState included or not)?
-ib::Result<void> check_transition(ib::QpType type, ib::QpState from, ib::QpState to, std::uint32_t mask);
+// May a QP of `type` in `from` go to `to` with attributes `mask` (kMaskState and kMaskCurState
+// included or not)?
+ib::Result<void> check_transition(ib::QpType type, ib::QpState from, ib::QpState to,
+                                  std::uint32_t mask);
 
-// Are the values of the attributes named by `mask` allowed (port, P_Key index, path MTU, timers, counts, GID index,
-// access flags)? Independent of the state.
+// Are the values of the attributes named by `mask` allowed (port, P_Key index, path MTU, timers,
+// counts, GID index, access flags)? Independent of the state.
 ib::Result<void> check_values(const QpAttr& attr, std::uint32_t mask);
 
 // Copies the attributes named by `mask` (not the state) from `from` into `into`.

@@ -16,7 +16,7 @@ constexpr std::uint8_t kWidth8x = 4;
 constexpr std::uint8_t kSpeed25G = 32;  // of a lane
 constexpr std::uint8_t kLinkUp = 5;     // IBTA 14.2.5.6, PortPhysicalState
 constexpr unsigned kCapabilities = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID |
-                                   IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE;
+                                   IBV_DEVICE_RC_RNR_NAK_GEN;
 
 constexpr ibv_mtu mtu_of(unsigned bytes) {
   return static_cast<ibv_mtu>(std::bit_width(bytes) - std::bit_width(256U) + IBV_MTU_256);

@@ -67,8 +67,8 @@ void* refuse_old_int() {
           X(create_flow_action_esp) X(modify_qp_rate_limit) X(alloc_parent_domain) X(dealloc_td) \
               X(alloc_td) X(modify_cq) X(destroy_rwq_ind_table) X(create_rwq_ind_table)          \
                   X(destroy_wq) X(modify_wq) X(create_wq) X(query_rt_values) X(create_cq_ex)     \
-                      X(query_device_ex) X(ibv_destroy_flow) X(ABI_placeholder2)                 \
-                          X(ibv_create_flow) X(ABI_placeholder1) X(open_qp) X(create_qp_ex)      \
+                      X(query_device_ex) X(ABI_placeholder2)                 \
+                          X(ABI_placeholder1) X(open_qp) X(create_qp_ex)      \
                               X(get_srq_num) X(create_srq_ex) X(open_xrcd) X(close_xrcd)
 
 void fill_ops(ibv_context_ops& ops) {
@@ -92,9 +92,11 @@ void fill_ops(ibv_context_ops& ops) {
 
 void fill_unsupported(verbs_context& context) {
   fill_ops(context.context.ops);
-#define VRB_X(entry) refuse<#entry>(context.entry);
+#define VRB_X(entry) refuse<"ibv_" #entry>(context.entry);
   VRB_ENTRIES(VRB_X)
 #undef VRB_X
+  refuse<"ibv_create_flow">(context.ibv_create_flow);
+  refuse<"ibv_destroy_flow">(context.ibv_destroy_flow);
   context.post_srq_ops = refuse_post<"ibv_post_srq_ops", ibv_srq, ibv_ops_wr>;
 }
 
