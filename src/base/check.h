@@ -1,6 +1,7 @@
 // CHECK: a broken invariant of our own ends the process, for wrong memory in somebody else's
 // program is worse than a crash. Bad input is never a CHECK. What happens is a hook that the engine
-// sets; without one the process traps. Any thread. SPDX-License-Identifier: Apache-2.0
+// sets; without one the process traps. Any thread.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 namespace vrb::base {

@@ -1,6 +1,7 @@
 // Result<T, E>: a value or the reason why there is none, with the interface of std::expected (which
 // the tool chain of C++20 lacks). A plain value type: its owner's thread may do with it what it
-// likes. SPDX-License-Identifier: Apache-2.0
+// likes.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <optional>

@@ -1,6 +1,7 @@
 // What remains to be done when a peer has died inside our NIC memory: its lanes, its claims on
 // receive WQEs and CQEs, and events that it took upon itself and never delivered (A26, A28, A29).
-// Service thread. SPDX-License-Identifier: Apache-2.0
+// Service thread.
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/engine.h"
 
 namespace vrb::engine {

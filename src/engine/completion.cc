@@ -1,5 +1,6 @@
 // Completions on their way from a queue to the program: pushing our own, polling both rings, moving
-// and purging (IBTA 11.4.2). SPDX-License-Identifier: Apache-2.0
+// and purging (IBTA 11.4.2).
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/engine.h"
 #include "engine/refusals.h"
 

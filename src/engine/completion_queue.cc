@@ -1,5 +1,6 @@
 // Completion queues and completion channels (ibv_create_cq(3), ibv_resize_cq(3),
-// ibv_get_cq_event(3); IBTA 11.2.8, 11.4.2). SPDX-License-Identifier: Apache-2.0
+// ibv_get_cq_event(3); IBTA 11.2.8, 11.4.2).
+// SPDX-License-Identifier: Apache-2.0
 #include <bit>
 #include <cerrno>
 

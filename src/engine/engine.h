@@ -1,7 +1,8 @@
 // The engine: what one process has of everything. It owns NIC memory, the switchboard, the
 // registries of objects and the service thread, and carries the work requests that wait. Made on
 // first use (Engine::get), never destroyed; a forked child gets a new one. Public functions: any
-// thread, unless they say "service thread". SPDX-License-Identifier: Apache-2.0
+// thread, unless they say "service thread".
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,6 @@
 // Causes in plain words: VERBENA_EXPLAIN=1 prints one line a refusal or a completion in error on
-// stderr. SPDX-License-Identifier: Apache-2.0
+// stderr.
+// SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
 #include <cerrno>

@@ -1,5 +1,6 @@
 // The verbs within one process: every operation, its completions and its errors, by the engine's
-// own API. SPDX-License-Identifier: Apache-2.0
+// own API.
+// SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
 #include "engine/test_nic.h"

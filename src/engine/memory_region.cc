@@ -1,5 +1,6 @@
 // Protection domains and memory regions (ibv_alloc_pd(3), ibv_reg_mr(3), ibv_rereg_mr(3);
-// IBTA 10.6). SPDX-License-Identifier: Apache-2.0
+// IBTA 10.6).
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/engine.h"
 #include "engine/refusals.h"
 

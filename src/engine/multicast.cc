@@ -1,6 +1,7 @@
 // Multicast on the host (ibv_attach_mcast(3); IBTA 10.5): each process lists its attached UD QPs in
 // its tables, and a sender delivers a copy to every member of every running process, its own
-// included. SPDX-License-Identifier: Apache-2.0
+// included.
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/address.h"
 #include "engine/refusals.h"
 #include "engine/requester.h"

@@ -1,7 +1,8 @@
 // The engine's objects behind the handles of api.h. Each belongs to the engine (Engine::registry)
 // from create to destroy. Locks, always taken in this order: a QP's `sq_lock`, a CQ's `lock`, a
 // receive queue's `lock`, a channel's or event queue's mutex. Nobody waits for a lane (grace
-// period) while inside one. SPDX-License-Identifier: Apache-2.0
+// period) while inside one.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
 // ibv_post_send(3) and ibv_post_recv(3): the checks that refuse a work request at once
-// (IBTA 11.4.1), then the queue. SPDX-License-Identifier: Apache-2.0
+// (IBTA 11.4.1), then the queue.
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/engine.h"
 #include "engine/recv_queue.h"
 #include "engine/refusals.h"

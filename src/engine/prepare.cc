@@ -1,5 +1,6 @@
 // The local checks of a WQE: its SGEs against our own keys (IBTA 10.6.3.1, 11.4.1.1), and the list
-// of segments. SPDX-License-Identifier: Apache-2.0
+// of segments.
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/requester.h"
 #include "nic/grh.h"
 

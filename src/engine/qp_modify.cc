@@ -1,5 +1,6 @@
 // ibv_modify_qp(3): checks by the table of nic/qp_state.h, then what each state means for our peers
-// (IBTA 10.3.1). SPDX-License-Identifier: Apache-2.0
+// (IBTA 10.3.1).
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/address.h"
 #include "engine/engine.h"
 #include "engine/recv_queue.h"

@@ -1,5 +1,6 @@
 // Queue pairs: create, query, destroy (ibv_create_qp(3), ibv_query_qp(3), ibv_destroy_qp(3);
-// IBTA 11.2.4). SPDX-License-Identifier: Apache-2.0
+// IBTA 11.2.4).
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/engine.h"
 #include "engine/events.h"
 #include "engine/recv_queue.h"

@@ -1,5 +1,6 @@
 // The loop over a send queue: what a verdict means for the WQE, its QP and the clock
-// (IBTA 9.7.5, 10.8.2, 11.6.2). SPDX-License-Identifier: Apache-2.0
+// (IBTA 9.7.5, 10.8.2, 11.6.2).
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/requester.h"
 
 #include <algorithm>

@@ -1,7 +1,8 @@
 // The requester: executes the oldest WQE of a send queue against the peer's NIC memory, by the
 // posting core itself. Each step is a small function that ends in a Verdict; run_send_queue()
 // (requester.cc) is the one place that turns a verdict into completions, waits and state changes.
-// All need the QP's sq_lock. SPDX-License-Identifier: Apache-2.0
+// All need the QP's sq_lock.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "engine/engine.h"

@@ -1,5 +1,6 @@
 // From a destination to the remote QP: the ladder of checks of the responder that need no data
-// (IBTA 9.6.1, 9.7.4, 9.8.2). SPDX-License-Identifier: Apache-2.0
+// (IBTA 9.6.1, 9.7.4, 9.8.2).
+// SPDX-License-Identifier: Apache-2.0
 #include "engine/requester.h"
 
 namespace vrb::engine {

@@ -1,5 +1,6 @@
 // What the engine's tests share: a device, a PD, CQs and connected QPs of one process, made by
-// api.h alone. SPDX-License-Identifier: Apache-2.0
+// api.h alone.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <gtest/gtest.h>

@@ -67,12 +67,12 @@ Verdict not_ready(Qp& qp, const Delivery& d) VRB_REQUIRES(qp.sq_lock) {
 }
 
 // Claims the next receive WQE; a datagram that does not fit is dropped before that.
-Verdict claim(Qp& qp, const Delivery& d) VRB_REQUIRES(qp.sq_lock) {
+Verdict claim(Qp& qp, const queue::SendWqe& wqe, const Delivery& d) VRB_REQUIRES(qp.sq_lock) {
   InFlight& flight = qp.flight;
   for (int tries = 0; tries < 64; ++tries) {
     const auto position = d.ring.find();
     if (!position) return not_ready(qp, d);
-    if (qp.type != ib::QpType::Rc) {
+    if (qp.type != ib::QpType::Rc && ib::is_send(wqe.request.opcode)) {
       const Scatter s = scatter(d, d.ring.entry(*position), flight.length);
       if (s.capacity < flight.length)
         return dropped(ib::cause(ib::CauseCode::RecvTooSmall, flight.length, s.capacity));
@@ -176,7 +176,7 @@ Verdict reject(Qp& qp, const queue::SendWqe& wqe, const Delivery& d, ib::WcStatu
 Verdict deliver(Qp& qp, const queue::SendWqe& wqe, const Delivery& d) VRB_REQUIRES(qp.sq_lock) {
   InFlight& flight = qp.flight;
   if (!flight.claimed) {
-    if (const Verdict v = claim(qp, d); v.kind != Verdict::Kind::Go) return v;
+    if (const Verdict v = claim(qp, wqe, d); v.kind != Verdict::Kind::Go) return v;
   }
   if (wqe.request.opcode != ib::Opcode::WriteWithImm) {
     const Scatter s = scatter(d, d.ring.entry(flight.position), flight.length);

@@ -1,7 +1,8 @@
 // A cause: why a call was refused or a completion is in error, as a small value that can be printed
 // in plain words (VERBENA_EXPLAIN=1) and whose code is the vendor_err of the completion. Numbers
 // never change their meaning; docs/errors.md is generated from the table below. Plain values; any
-// thread. SPDX-License-Identifier: Apache-2.0
+// thread.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>

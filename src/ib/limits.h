@@ -1,5 +1,6 @@
 // Every number that the device reports or that a user might ask about, in one place. Plain
-// constants. SPDX-License-Identifier: Apache-2.0
+// constants.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

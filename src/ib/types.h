@@ -1,6 +1,7 @@
 // The words of the IBTA specification as types: numbers that are easily swapped are distinct, and
 // the enumerations carry the values of verbs.h, so that the ABI skin converts them by a cast (it
-// asserts that). Plain values; any thread. SPDX-License-Identifier: Apache-2.0
+// asserts that). Plain values; any thread.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>

@@ -1,6 +1,7 @@
 // The messages of the handshake: fixed-size, on SOCK_SEQPACKET, with descriptors (docs/local.md).
 // Whatever arrives is unchecked: receive() vouches only for the size, the magic number and for not
-// leaking a descriptor. Any thread. SPDX-License-Identifier: Apache-2.0
+// leaking a descriptor. Any thread.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
 // Hostile conversation with a live switchboard, from both sides: seeded random messages and
-// descriptors. SPDX-License-Identifier: Apache-2.0
+// descriptors.
+// SPDX-License-Identifier: Apache-2.0
 #include "local/control.h"
 
 #include <fcntl.h>

@@ -1,6 +1,7 @@
 // Copies whose order of stores is known (A32): ascending, each store naturally aligned, so that a
 // program that polls the last byte of a message finds all of it. memcpy promises no order, and
-// libc's has none. Any thread. SPDX-License-Identifier: Apache-2.0
+// libc's has none. Any thread.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>

@@ -59,7 +59,8 @@ TEST(Copy, TheLastByteIsTheLast) {
         return __atomic_load_n(reinterpret_cast<std::uint8_t*>(target) + begin + i,
                                __ATOMIC_ACQUIRE);
       };
-      while (at(n - 1) != value) {
+      for (unsigned spins = 1; at(n - 1) != value; ++spins) {
+        if (spins % 4096 == 0) std::this_thread::yield();
       }
       for (std::size_t i = 0; i < n; ++i) early += at(i) != value ? 1 : 0;
       seen.store(r, std::memory_order_release);
@@ -69,6 +70,7 @@ TEST(Copy, TheLastByteIsTheLast) {
     start = r * 5 % 16;
     length = 1 + r * 37 % (kMost - 16);
     std::memset(source.data(), static_cast<int>(r % 251 + 1), source.size());
+    std::memset(target, 0, sizeof target);
     round.store(r, std::memory_order_release);
     copy_ascending(target + start, source.data() + r % 9, std::min(length.load(), kMost - 16));
     while (seen.load(std::memory_order_acquire) != r) std::this_thread::yield();

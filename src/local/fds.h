@@ -1,7 +1,8 @@
 // Descriptors of the local carrier. They lie at high numbers, so that programs that use select()
 // keep the low ones (A45), and each is noted in a process-wide bitmap, so that the child of a fork
 // can close them all without taking a lock (A36). An Fd that the parent owned does nothing in the
-// child. Any thread. SPDX-License-Identifier: Apache-2.0
+// child. Any thread.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // The handshake between two processes: who becomes whose peer, death, stopping, trust, and that
-// nothing leaks. SPDX-License-Identifier: Apache-2.0
+// nothing leaks.
+// SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -174,7 +174,11 @@ struct Shared {
 constexpr std::uint64_t kSharedArena = (sizeof(Shared) + 0xfffff) & ~0xfffffULL;
 constexpr std::uint64_t kSharedBytes = kSharedArena + (4ULL << 30);
 
-static_assert(offsetof(Shared, lanes) == 4096);
-static_assert(offsetof(Tables, keys) == 4096);
+// The offsets that docs/local.md gives.
+static_assert(offsetof(Tables, keys) == 4096 && offsetof(Tables, qps) == 67'113'024);
+static_assert(offsetof(Tables, mcast) == 71'307'328 && kTablesArena == 72'351'744);
+static_assert(offsetof(Shared, lanes) == 4096 && offsetof(Shared, due) == 528'384);
+static_assert(sizeof(DueSet) == 133'120 && offsetof(Shared, qp_report) == 1'060'864);
+static_assert(offsetof(Shared, assist) == 1'585'152 && kSharedArena == 543'162'368);
 
 }  // namespace vrb::local

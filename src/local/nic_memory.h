@@ -1,7 +1,8 @@
 // NIC memory of this process: creates, seals and maps the two files of layout.h, gives out pieces
 // of their arenas, and runs the grace period behind which things may be taken away. Owned by the
 // engine, lives as long as the process (a forked child drops it). alloc/free and grace: any thread;
-// the rest before other threads see it. SPDX-License-Identifier: Apache-2.0
+// the rest before other threads see it.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // What both directions of the handshake share: who we are, and the epoll that watches their
-// descriptors. Owned by the Switchboard, constant after its creation. SPDX-License-Identifier:
-// Apache-2.0
+// descriptors. Owned by the Switchboard, constant after its creation.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <sys/types.h>

@@ -2,7 +2,8 @@
 // it. Made by the Switchboard, shared by the QPs that are bound to it; its memory stays mapped
 // until the last of them lets go. Everything in it may be written by a hostile process of the same
 // user: bounds are checked at each use. Any thread; the view's fields are set before the state
-// becomes Ready. SPDX-License-Identifier: Apache-2.0
+// becomes Ready.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,6 @@
 // What is mapped in our own address space: the kernel is asked each time, nothing is remembered
-// (A7). SPDX-License-Identifier: Apache-2.0
+// (A7).
+// SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>

@@ -1,5 +1,6 @@
 // The assist tier, target's side: requests that a peer left in our NIC memory, executed on our own
-// memory. Service thread. SPDX-License-Identifier: Apache-2.0
+// memory. Service thread.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // A slot: the UDP port 17910 + slot on both families, which makes it ours alone in this network
 // namespace, and the listener on the abstract socket @verbena/<slot>, by which a QPN finds its
-// process. Any thread. SPDX-License-Identifier: Apache-2.0
+// process. Any thread.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <sys/socket.h>

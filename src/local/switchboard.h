@@ -6,7 +6,8 @@
 // A connection serves one direction: who connects gets the owner's memory. Messages are fixed-size
 // on SOCK_SEQPACKET `@verbena/<slot>` (docs/local.md): Hello (who I am; my doorbell eventfd) ->
 // Welcome (your peer index; tables, shared and doorbell descriptors) or Refuse (cause). Hang-up or
-// pidfd = death (A37). SPDX-License-Identifier: Apache-2.0
+// pidfd = death (A37).
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

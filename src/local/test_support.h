@@ -1,7 +1,7 @@
 // For the tests of local: a node (NIC memory, doorbell, switchboard) and helper processes that are
 // nodes, too. A helper is the test program itself, started with --role; it answers one command a
-// message on a socketpair and ends with its parent. Test code only. SPDX-License-Identifier:
-// Apache-2.0
+// message on a socketpair and ends with its parent. Test code only.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <fcntl.h>

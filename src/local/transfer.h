@@ -1,6 +1,7 @@
 // Moving bytes between our memory and a peer's: which tier reaches a range, and the copies
 // themselves. Called by the posting thread or whoever continues its WQE; inside a lane, and no lock
-// of the peer. SPDX-License-Identifier: Apache-2.0
+// of the peer.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include <cerrno>
+#include <cstring>
 #include <numeric>
 #include <random>
 #include <sstream>
@@ -190,7 +191,7 @@ TEST(TransferOrder, WhoPollsTheLastByteFindsAll) {
   constexpr std::uint32_t kRounds = 400;
   std::vector<std::byte> from(kMost);
   static std::uint8_t to[kMost];
-  std::atomic<std::uint32_t> seen{0};
+  std::atomic<std::uint32_t> begun{0}, seen{0};
   std::atomic<std::uint64_t> early{0};
   const auto size_of = [](std::uint32_t round) { return 9 + round * 997 % (kMost - 9); };
   std::thread poller([&] {
@@ -198,6 +199,7 @@ TEST(TransferOrder, WhoPollsTheLastByteFindsAll) {
       const std::size_t bytes = size_of(round);
       const auto value = static_cast<std::uint8_t>(round % 251 + 1);
       const auto at = [&](std::size_t i) { return __atomic_load_n(&to[i], __ATOMIC_ACQUIRE); };
+      while (begun.load(std::memory_order_acquire) != round) std::this_thread::yield();
       while (at(bytes - 1) != value) std::this_thread::yield();
       for (std::size_t i = 0; i < bytes; ++i) early += at(i) != value ? 1 : 0;
       seen.store(round, std::memory_order_release);
@@ -205,6 +207,8 @@ TEST(TransferOrder, WhoPollsTheLastByteFindsAll) {
   });
   for (std::uint32_t round = 1; round <= kRounds; ++round) {
     std::fill(from.begin(), from.end(), static_cast<std::byte>(round % 251 + 1));
+    std::memset(to, 0, sizeof to);
+    begun.store(round, std::memory_order_release);
     const Segment local[] = {{of(from).addr, size_of(round)}};
     const Segment remote[] = {{reinterpret_cast<std::uint64_t>(to), size_of(round)}};
     ASSERT_EQ(put(*peer, local, remote, 0, kMost, true).bytes, size_of(round));

@@ -1,7 +1,8 @@
 // Trust: who may meet whom over the local carrier (A41, A42, VERBENA_LOCAL_TRUST). Both ends of a
 // handshake judge the other one by this, from what the kernel says (user and pid, SO_PEERCRED) and
 // what the process says of itself. judge() and judge_user() are pure; ourselves() asks the kernel.
-// Any thread. SPDX-License-Identifier: Apache-2.0
+// Any thread.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <sys/types.h>

@@ -5,8 +5,8 @@
 // A key is index << 8 | variant. An entry's body is written before its tag becomes valid by one
 // release store, and is never changed in place: rereg writes it anew behind an invalid tag, reuse
 // takes a new variant. An index is reused only after the grace period that follows its invalidation
-// (docs/local.md), so a reader inside a lane sees a stable body. SPDX-License-Identifier:
-// Apache-2.0
+// (docs/local.md), so a reader inside a lane sees a stable body.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// The attributes of a QP (ibv_qp_attr, ibv_qp_init_attr) in our own types, and the mask bits that name them.
-// Values and bit positions are those of verbs.h. Plain values; any thread.
+// The attributes of a QP (ibv_qp_attr, ibv_qp_init_attr) in our own types, and the mask bits that
+// name them. Values and bit positions are those of verbs.h. Plain values; any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -51,7 +51,8 @@ struct AddressVector {
 };
 
 struct QpCap {
-  std::uint32_t max_send_wr = 0, max_recv_wr = 0, max_send_sge = 0, max_recv_sge = 0, max_inline = 0;
+  std::uint32_t max_send_wr = 0, max_recv_wr = 0, max_send_sge = 0, max_recv_sge = 0,
+                max_inline = 0;
 };
 
 struct QpAttr {

@@ -14,7 +14,8 @@
 // the same reason. The owner never waits for a stuck claim: it skips an entry that is still in use
 // and posts at the next free position, so a sender steps over positions whose tag is of an older
 // round. `head` is a hint that anyone may push forward; it never stays beyond an entry that can be
-// claimed. SPDX-License-Identifier: Apache-2.0
+// claimed.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,7 @@
 // Several senders on one shared receive queue and its CQ, while the owner posts and polls: claims
 // that are given back, senders that stop at any step and senders that die with what they had
-// claimed. SPDX-License-Identifier: Apache-2.0
+// claimed.
+// SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
 #include <atomic>

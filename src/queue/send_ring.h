@@ -4,7 +4,8 @@
 //
 // Positions count up for ever: released <= done <= posted. A slot is free again when a completion
 // at or behind it has been polled (IBTA 10.8.5.1), so unsignalled WQEs keep their slots until a
-// later signalled one is polled. SPDX-License-Identifier: Apache-2.0
+// later signalled one is polled.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <atomic>

@@ -12,7 +12,8 @@
 // that are claimed but not published, and over all later entries of that QP in the same scan (order
 // per QP). Claims are contiguous: the tail hint never passes an entry that is free, so sequence
 // numbers are given out in order, and an entry whose former round was not taken yet makes claim()
-// fail. Sequence numbers have 36 bits and wrap. SPDX-License-Identifier: Apache-2.0
+// fail. Sequence numbers have 36 bits and wrap.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>

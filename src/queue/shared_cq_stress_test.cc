@@ -1,5 +1,6 @@
 // Several producers and one consumer at once, with producers that stop or die between claim and
-// publication. SPDX-License-Identifier: Apache-2.0
+// publication.
+// SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
 #include <atomic>

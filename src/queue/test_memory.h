@@ -1,5 +1,6 @@
 // For tests: zeroed memory of exactly the size asked for, aligned as NIC memory is, so that a
-// sanitizer sees every step outside. SPDX-License-Identifier: Apache-2.0
+// sanitizer sees every step outside.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <atomic>

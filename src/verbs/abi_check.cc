@@ -1,5 +1,6 @@
 // Our enumerations carry the values of verbs.h, and the struct layouts that we rely on are the
-// system's: nothing here but assertions. SPDX-License-Identifier: Apache-2.0
+// system's: nothing here but assertions.
+// SPDX-License-Identifier: Apache-2.0
 #include "nic/qp_attr.h"
 #include "verbs/objects.h"
 

@@ -25,7 +25,7 @@ inline base::Unexpected<ib::Refusal> not_built(const char* verb) {
 
 template <class... P>
 ib::Result<void> all_set(const char* verb, const P*... pointers) {
-  if (((pointers == nullptr) || ...)) {
+  if ((!pointers || ...)) {
     return refused(verb, ib::Errc::Invalid, ib::CauseCode::NullArgument);
   }
   return {};

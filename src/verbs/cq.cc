@@ -26,7 +26,7 @@ void convert(const nic::Completion& from, ibv_wc& to) {
   to.wc_flags = from.wc_flags;
   to.pkey_index = 0;
   to.slid = 0;
-  to.sl = (from.wc_flags & 1) ? 10 : 0;
+  to.sl = 0;
   to.dlid_path_bits = 0;
 }
 

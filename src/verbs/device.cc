@@ -36,7 +36,7 @@ using namespace vrb::verbs;
 
 ibv_device** ibv_get_device_list(int* num_devices) {
   // From calloc, since programs are known to free the array themselves.
-  auto** list = static_cast<ibv_device**>(std::calloc(2, sizeof(ibv_device*)));
+  auto** list = static_cast<ibv_device**>(std::calloc(2, sizeof(void*)));
   if (list != nullptr) list[0] = &the_device();
   if (num_devices != nullptr) *num_devices = list != nullptr ? 1 : 0;
   return list;

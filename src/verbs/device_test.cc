@@ -62,7 +62,9 @@ TEST_F(Device, Attributes) {
   EXPECT_EQ(attr.node_guid, ibv_get_device_guid(context_->device));
   ibv_device_attr_ex extended;
   ASSERT_EQ(ibv_query_device_ex(context_, nullptr, &extended), 0);
-  EXPECT_EQ(std::memcmp(&extended.orig_attr, &attr, sizeof attr), 0);
+  EXPECT_EQ(extended.orig_attr.node_guid, attr.node_guid);
+  EXPECT_EQ(extended.orig_attr.max_qp, attr.max_qp);
+  EXPECT_EQ(extended.device_cap_flags_ex, attr.device_cap_flags);
   EXPECT_EQ(extended.phys_port_cnt_ex, 1U);
   EXPECT_EQ(ibv_query_device(context_, nullptr), EINVAL);
 }

@@ -15,8 +15,8 @@ constexpr std::uint64_t kPageSizes = 0xfffff000;  // 4 KiB to 2 GiB
 constexpr std::uint8_t kWidth8x = 4;
 constexpr std::uint8_t kSpeed25G = 32;  // of a lane
 constexpr std::uint8_t kLinkUp = 5;     // IBTA 14.2.5.6, PortPhysicalState
-constexpr unsigned kCapabilities = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID |
-                                   IBV_DEVICE_RC_RNR_NAK_GEN;
+constexpr unsigned kCapabilities =
+    IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN;
 
 constexpr ibv_mtu mtu_of(unsigned bytes) {
   return static_cast<ibv_mtu>(std::bit_width(bytes) - std::bit_width(256U) + IBV_MTU_256);

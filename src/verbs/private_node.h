@@ -1,6 +1,7 @@
 // What rdma-core keeps private to itself and programs import all the same: the functions of its
 // IBVERBS_PRIVATE nodes that have to work here (docs/abi.md). No header of the system declares
-// them. SPDX-License-Identifier: Apache-2.0
+// them.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "verbs/abi.h"

@@ -1,5 +1,6 @@
 // Queue pairs and posting through the C ABI: what is written back, which request is the bad one,
-// what a completion says. SPDX-License-Identifier: Apache-2.0
+// what a completion says.
+// SPDX-License-Identifier: Apache-2.0
 #include "verbs/test_device.h"
 
 namespace vrb::verbs {

@@ -1,5 +1,6 @@
 // What the tests of the skin share: an open device with a PD, a CQ and memory, and QPs that are
-// connected to themselves. SPDX-License-Identifier: Apache-2.0
+// connected to themselves.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <gtest/gtest.h>

@@ -47,37 +47,38 @@ void* refuse_old_int() {
   return reinterpret_cast<void*>(std::intptr_t{errno_of(not_built("an old entry").error)});
 }
 
-#define VRB_OLD_INTS(X)                                                                         \
-  X(dealloc_pd)                                                                                 \
-  X(rereg_mr)                                                                                   \
-  X(dereg_mr)                                                                                   \
-  X(resize_cq) X(destroy_cq) X(modify_srq) X(query_srq) X(destroy_srq) X(query_qp) X(modify_qp) \
-      X(destroy_qp) X(destroy_ah) X(attach_mcast) X(detach_mcast)
-#define VRB_OLD_OTHERS(X) \
-  X(query_device)         \
-  X(query_port)           \
-  X(alloc_pd)             \
-  X(reg_mr) X(create_cq) X(cq_event) X(create_srq) X(create_qp) X(create_ah) X(async_event)
-#define VRB_ENTRIES(X)                                                                           \
-  X(query_port)                                                                                  \
-  X(advise_mr)                                                                                   \
-  X(alloc_null_mr)                                                                               \
-  X(read_counters) X(attach_counters_point_flow) X(create_counters) X(destroy_counters)          \
-      X(reg_dm_mr) X(alloc_dm) X(free_dm) X(modify_flow_action_esp) X(destroy_flow_action)       \
-          X(create_flow_action_esp) X(modify_qp_rate_limit) X(alloc_parent_domain) X(dealloc_td) \
-              X(alloc_td) X(modify_cq) X(destroy_rwq_ind_table) X(create_rwq_ind_table)          \
-                  X(destroy_wq) X(modify_wq) X(create_wq) X(query_rt_values) X(create_cq_ex)     \
-                      X(query_device_ex) X(ABI_placeholder2)                 \
-                          X(ABI_placeholder1) X(open_qp) X(create_qp_ex)      \
-                              X(get_srq_num) X(create_srq_ex) X(open_xrcd) X(close_xrcd)
+void fill_old_ops(ibv_context_ops& ops) {
+#define VRB_REFUSE(entry) refuse<"ibv_" #entry>(ops._compat_##entry)
+  VRB_REFUSE(query_device);
+  VRB_REFUSE(query_port);
+  VRB_REFUSE(alloc_pd);
+  VRB_REFUSE(reg_mr);
+  VRB_REFUSE(create_cq);
+  VRB_REFUSE(cq_event);
+  VRB_REFUSE(create_srq);
+  VRB_REFUSE(create_qp);
+  VRB_REFUSE(create_ah);
+  VRB_REFUSE(async_event);
+#undef VRB_REFUSE
+#define VRB_REFUSE(entry) ops._compat_##entry = refuse_old_int
+  VRB_REFUSE(dealloc_pd);
+  VRB_REFUSE(rereg_mr);
+  VRB_REFUSE(dereg_mr);
+  VRB_REFUSE(resize_cq);
+  VRB_REFUSE(destroy_cq);
+  VRB_REFUSE(modify_srq);
+  VRB_REFUSE(query_srq);
+  VRB_REFUSE(destroy_srq);
+  VRB_REFUSE(query_qp);
+  VRB_REFUSE(modify_qp);
+  VRB_REFUSE(destroy_qp);
+  VRB_REFUSE(destroy_ah);
+  VRB_REFUSE(attach_mcast);
+  VRB_REFUSE(detach_mcast);
+#undef VRB_REFUSE
+}
 
 void fill_ops(ibv_context_ops& ops) {
-#define VRB_X(entry) ops._compat_##entry = refuse_old_int;
-  VRB_OLD_INTS(VRB_X)
-#undef VRB_X
-#define VRB_X(entry) refuse<"ibv_" #entry>(ops._compat_##entry);
-  VRB_OLD_OTHERS(VRB_X)
-#undef VRB_X
   refuse<"ibv_alloc_mw">(ops.alloc_mw);
   refuse<"ibv_bind_mw">(ops.bind_mw);
   refuse<"ibv_dealloc_mw">(ops.dealloc_mw);
@@ -91,10 +92,44 @@ void fill_ops(ibv_context_ops& ops) {
 }  // namespace
 
 void fill_unsupported(verbs_context& context) {
+  fill_old_ops(context.context.ops);
   fill_ops(context.context.ops);
-#define VRB_X(entry) refuse<"ibv_" #entry>(context.entry);
-  VRB_ENTRIES(VRB_X)
-#undef VRB_X
+#define VRB_REFUSE(entry) refuse<"ibv_" #entry>(context.entry)
+  VRB_REFUSE(query_port);
+  VRB_REFUSE(advise_mr);
+  VRB_REFUSE(alloc_null_mr);
+  VRB_REFUSE(read_counters);
+  VRB_REFUSE(attach_counters_point_flow);
+  VRB_REFUSE(create_counters);
+  VRB_REFUSE(destroy_counters);
+  VRB_REFUSE(reg_dm_mr);
+  VRB_REFUSE(alloc_dm);
+  VRB_REFUSE(free_dm);
+  VRB_REFUSE(modify_flow_action_esp);
+  VRB_REFUSE(destroy_flow_action);
+  VRB_REFUSE(create_flow_action_esp);
+  VRB_REFUSE(modify_qp_rate_limit);
+  VRB_REFUSE(alloc_parent_domain);
+  VRB_REFUSE(dealloc_td);
+  VRB_REFUSE(alloc_td);
+  VRB_REFUSE(modify_cq);
+  VRB_REFUSE(destroy_rwq_ind_table);
+  VRB_REFUSE(create_rwq_ind_table);
+  VRB_REFUSE(destroy_wq);
+  VRB_REFUSE(modify_wq);
+  VRB_REFUSE(create_wq);
+  VRB_REFUSE(query_rt_values);
+  VRB_REFUSE(create_cq_ex);
+  VRB_REFUSE(query_device_ex);
+  VRB_REFUSE(ABI_placeholder2);
+  VRB_REFUSE(ABI_placeholder1);
+  VRB_REFUSE(open_qp);
+  VRB_REFUSE(create_qp_ex);
+  VRB_REFUSE(get_srq_num);
+  VRB_REFUSE(create_srq_ex);
+  VRB_REFUSE(open_xrcd);
+  VRB_REFUSE(close_xrcd);
+#undef VRB_REFUSE
   refuse<"ibv_create_flow">(context.ibv_create_flow);
   refuse<"ibv_destroy_flow">(context.ibv_destroy_flow);
   context.post_srq_ops = refuse_post<"ibv_post_srq_ops", ibv_srq, ibv_ops_wr>;

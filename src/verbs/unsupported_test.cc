@@ -1,5 +1,6 @@
 // Every entry of the two tables refuses in its own convention before anything is built into them,
-// and none is left empty. SPDX-License-Identifier: Apache-2.0
+// and none is left empty.
+// SPDX-License-Identifier: Apache-2.0
 #include "verbs/unsupported.h"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""docs/errors.md is made from the table of causes in src/ib/cause.h; this prints it (--print), writes it (--write) or
-fails when the committed page says something else.
-SPDX-License-Identifier: Apache-2.0
-"""
+# docs/errors.md is made from the table of causes in src/ib/cause.h: this prints it (--print), writes it (--write), or
+# fails when the committed page says something else.
+# SPDX-License-Identifier: Apache-2.0
 import pathlib
 import re
 import sys

@@ -8,63 +8,82 @@
 #include "verbs/adapt.h"
 
 // Binds one of our functions to a name in all private nodes. The first is Debian 12's.
-#define VRB_PRIVATE(ours, name)   \
-  asm(".symver " #ours ", " #name \
-      "@@IBVERBS_PRIVATE_34\n"    \
-      ".symver " #ours ", " #name \
-      "@IBVERBS_PRIVATE_57\n"     \
-      ".symver " #ours ", " #name \
-      "@IBVERBS_PRIVATE_59\n"     \
-      ".symver " #ours ", " #name \
-      "@IBVERBS_PRIVATE_64\n"     \
-      ".symver " #ours ", " #name "@IBVERBS_PRIVATE_65");
+#define VRB_BIND(ours, name, node) asm(".symver " #ours ", " #name node)
+#define VRB_PRIVATE(ours, name)                 \
+  VRB_BIND(ours, name, "@@IBVERBS_PRIVATE_34"); \
+  VRB_BIND(ours, name, "@IBVERBS_PRIVATE_57");  \
+  VRB_BIND(ours, name, "@IBVERBS_PRIVATE_59");  \
+  VRB_BIND(ours, name, "@IBVERBS_PRIVATE_64");  \
+  VRB_BIND(ours, name, "@IBVERBS_PRIVATE_65");
 #define VRB_VARIABLE __attribute__((used, visibility("default")))
 #define VRB_STUB extern "C" VRB_VARIABLE
-
-#define VRB_INT_NAMES(X)                                                                           \
-  X(execute_ioctl)                                                                                 \
-  X(ibv_cmd_advise_mr)                                                                             \
-  X(ibv_cmd_alloc_dm)                                                                              \
-  X(ibv_cmd_alloc_dmah) X(ibv_cmd_alloc_mw) X(ibv_cmd_alloc_pd) X(ibv_cmd_attach_mcast) X(         \
-      ibv_cmd_close_xrcd) X(ibv_cmd_create_ah) X(ibv_cmd_create_comp_cntr)                         \
-      X(ibv_cmd_create_counters) X(ibv_cmd_create_cq) X(ibv_cmd_create_cq_ex) X(                   \
-          ibv_cmd_create_cq_ex2) X(ibv_cmd_create_flow) X(ibv_cmd_create_flow_action_esp)          \
-          X(ibv_cmd_create_qp) X(ibv_cmd_create_qp_ex) X(ibv_cmd_create_qp_ex2) X(                 \
-              ibv_cmd_create_rwq_ind_table) X(ibv_cmd_create_srq) X(ibv_cmd_create_srq_ex)         \
-              X(ibv_cmd_create_wq) X(ibv_cmd_dealloc_mw) X(ibv_cmd_dealloc_pd) X(                  \
-                  ibv_cmd_dereg_mr) X(ibv_cmd_destroy_ah) X(ibv_cmd_destroy_comp_cntr)             \
-                  X(ibv_cmd_destroy_counters) X(ibv_cmd_destroy_cq) X(ibv_cmd_destroy_flow) X(     \
-                      ibv_cmd_destroy_flow_action) X(ibv_cmd_destroy_qp)                           \
-                      X(ibv_cmd_destroy_rwq_ind_table) X(ibv_cmd_destroy_srq) X(                   \
-                          ibv_cmd_destroy_wq) X(ibv_cmd_detach_mcast) X(ibv_cmd_free_dm)           \
-                          X(ibv_cmd_free_dmah) X(ibv_cmd_get_context) X(ibv_cmd_inc_comp_cntr) X(  \
-                              ibv_cmd_inc_err_comp_cntr) X(ibv_cmd_modify_cq)                      \
-                              X(ibv_cmd_modify_flow_action_esp) X(ibv_cmd_modify_qp) X(            \
-                                  ibv_cmd_modify_qp_ex) X(ibv_cmd_modify_srq) X(ibv_cmd_modify_wq) \
-                                  X(ibv_cmd_open_qp) X(ibv_cmd_open_xrcd) X(ibv_cmd_post_recv) X(  \
-                                      ibv_cmd_post_send) X(ibv_cmd_post_srq_recv)                  \
-                                      X(ibv_cmd_qp_attach_comp_cntr) X(                            \
-                                          ibv_cmd_query_comp_cntr_caps) X(ibv_cmd_query_context)   \
-                                          X(ibv_cmd_query_device_any) X(ibv_cmd_query_mr) X(       \
-                                              ibv_cmd_query_port) X(ibv_cmd_query_port_speed)      \
-                                              X(ibv_cmd_query_qp) X(ibv_cmd_query_srq) X(          \
-                                                  ibv_cmd_read_comp_cntr) X(ibv_cmd_read_counters) \
-                                                  X(ibv_cmd_read_err_comp_cntr) X(                 \
-                                                      ibv_cmd_reg_dm_mr) X(ibv_cmd_reg_dmabuf_mr)  \
-                                                      X(ibv_cmd_reg_mr) X(ibv_cmd_reg_mr_ex) X(    \
-                                                          ibv_cmd_req_notify_cq)                   \
-                                                          X(ibv_cmd_rereg_mr) X(ibv_cmd_resize_cq) \
-                                                              X(ibv_cmd_set_comp_cntr)             \
-                                                                  X(ibv_cmd_set_err_comp_cntr)
 
 namespace {
 int no() { return vrb::verbs::errno_of(vrb::verbs::not_built("a private function").error); }
 }  // namespace
 
 VRB_STUB int vrb_private_int() { return no(); }
-#define VRB_X(name) VRB_PRIVATE(vrb_private_int, name)
-VRB_INT_NAMES(VRB_X)
-#undef VRB_X
+VRB_PRIVATE(vrb_private_int, execute_ioctl)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_advise_mr)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_alloc_dm)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_alloc_dmah)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_alloc_mw)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_alloc_pd)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_attach_mcast)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_close_xrcd)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_create_comp_cntr)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_create_counters)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_create_cq)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_create_cq_ex)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_create_cq_ex2)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_create_flow_action_esp)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_create_qp)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_create_qp_ex)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_create_qp_ex2)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_create_rwq_ind_table)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_create_srq_ex)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_create_wq)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_dealloc_mw)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_dealloc_pd)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_dereg_mr)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_destroy_comp_cntr)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_destroy_counters)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_destroy_cq)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_destroy_flow)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_destroy_flow_action)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_destroy_rwq_ind_table)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_destroy_srq)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_destroy_wq)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_detach_mcast)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_free_dm)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_free_dmah)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_get_context)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_inc_comp_cntr)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_modify_cq)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_modify_flow_action_esp)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_modify_qp)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_modify_srq)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_modify_wq)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_open_qp)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_open_xrcd)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_post_recv)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_post_srq_recv)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_qp_attach_comp_cntr)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_query_context)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_query_device_any)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_query_mr)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_query_port_speed)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_query_qp)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_query_srq)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_read_counters)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_read_err_comp_cntr)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_reg_dmabuf_mr)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_reg_mr)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_reg_mr_ex)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_rereg_mr)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_resize_cq)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_set_comp_cntr)
+VRB_PRIVATE(vrb_private_int, ibv_cmd_set_err_comp_cntr)
 
 VRB_STUB int vrb_private_negative() { return -no(); }
 VRB_PRIVATE(vrb_private_negative, ibv_cmd_poll_cq)
