@@ -93,6 +93,11 @@ def perftest(program, args, port):
     return {"value": numbers[3] * 2**20 / 1e6, "messages_per_second": numbers[4] * 1e6}  # MiB/s, Mpps
 
 
+def show(progress):
+    if sys.stderr.isatty():
+        print(progress, end="", file=sys.stderr, flush=True)
+
+
 def measure(args):
     """{row: [one result a repeat]}; the rows take turns, so that a disturbance meets all of them."""
     results = {name: [] for name, *_ in ROWS}
@@ -100,10 +105,10 @@ def measure(args):
     for repeat in range(args.repeats):
         for name, program, _, _ in ROWS:
             port += 1
-            print(f"\r{repeat + 1}/{args.repeats} {name:20}", end="", file=sys.stderr, flush=True)
+            show(f"\r{repeat + 1}/{args.repeats} {name:20}")
             run = perftest if program.startswith("ib_") else qperf
             results[name].append(run(program, args, port))
-    print("\r" + " " * 40 + "\r", end="", file=sys.stderr)
+    show("\r" + " " * 40 + "\r")
     return results
 
 

@@ -39,6 +39,8 @@ ib::Result<Context*> open_device(void* handle);
 // Objects that are still there stay valid memory but answer no more; never fails on them
 // (ibv_close_device(3)).
 ib::Result<void> close_device(Context* context);
+// Frees a closed context once the last object made from it has gone; the skin counts them.
+void free_context(Context* context);
 int async_fd(const Context* context);  // pollable; the caller may set O_NONBLOCK
 
 struct AsyncEvent {

@@ -83,7 +83,7 @@ void push_completion(Cq& cq, const queue::OwnCqe& cqe, bool solicited) {
   bool overrun = false;
   {
     const base::SpinGuard guard(cq.lock);
-    if (cq.own.size() >= cq.capacity || cq.own.size() + cq.shared.backlog() >= cq.capacity) {
+    if (cq.own.size() >= cq.capacity || cq.own.size() + cq.shared.backlog_hint() >= cq.capacity) {
       overrun = !cq.overrun;
       cq.overrun = true;
     } else {

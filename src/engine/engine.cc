@@ -43,11 +43,14 @@ std::uint64_t random_number() {
   return value;
 }
 
+void install_hooks() {
+  base::set_check_hook(check_hook);
+  base::set_yield_hook(yield_hook);
+}
+
 Engine& Engine::get() { return current_engine(); }
 
 Engine::Engine() : qp_table_(new std::atomic<Qp*>[local::kQps]()) {
-  base::set_check_hook(check_hook);
-  base::set_yield_hook(yield_hook);
   install_point_hook();
   qp_taken_.resize(local::kQps);
   qp_generation_.resize(local::kQps);

@@ -24,6 +24,7 @@ void in_child() {
 }
 
 __attribute__((constructor)) void register_fork_handlers() {
+  install_hooks();  // while there is one thread
   pthread_atfork(prepare, in_parent, in_child);
 }
 

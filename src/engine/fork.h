@@ -9,5 +9,6 @@ namespace vrb::engine {
 
 class Engine;
 Engine& current_engine();
+void install_hooks();  // of base, for spinning and for broken invariants
 
 }  // namespace vrb::engine

@@ -43,7 +43,7 @@ Verdict start_assist(Qp& qp, const Target& target, const RemotePart& part, std::
   request.op = fetch ? local::AssistOp::Get : local::AssistOp::Put;
   request.key = part.key;
   request.need = need;
-  request.pd = target.entry->pd;
+  request.pd = part.entry->pd;  // of the QP, or of the SRQ whose receive it is
   request.addr = part.addr + into;
   request.length = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(part.segment.length - into, local::kAssistSlab));

@@ -28,7 +28,7 @@ local::McastEntry* find_entry(local::Tables& tables, std::uint32_t qp, const ib:
 }
 
 void next_member(InFlight& flight) {
-  flight.offset = 0;
+  flight.offset = flight.in_turn_at = 0;
   flight.claimed = false;
   ++flight.mcast_entry;
 }

@@ -154,7 +154,7 @@ class Srq {
 
 // Where the oldest WQE of a send queue stands, between two calls that carry it on.
 struct InFlight {
-  enum class Wait : std::uint8_t { None, Peer, Rnr, Assist, Slice, Room };
+  enum class Wait : std::uint8_t { None, Peer, Rnr, Assist, Slice, Room, Turn };
   bool started = false;    // the local checks are done, `local` is filled
   bool data_done = false;  // WRITE_WITH_IMM: the bytes are there, the receive WQE comes next
   bool claimed = false;    // a receive entry is ours
@@ -165,6 +165,7 @@ struct InFlight {
   int assist = -1;             // entry at the peer
   std::uint32_t assist_length = 0;
   std::uint64_t wake_at = 0, give_up_at = 0;  // ns
+  std::uint64_t in_turn_at = 0;  // UD: until when we wait for the sender in front of us
   std::uint32_t locals = 0;
   std::uint64_t length = 0;  // of the message, with the GRH for UD
   std::array<local::Segment, ib::kMaxSge + 1> local;

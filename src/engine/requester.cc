@@ -19,6 +19,8 @@ constexpr std::uint64_t kMillisecond = 1'000'000;
 // lost.
 constexpr std::uint64_t kReceiverPatience = 500 * kMillisecond;
 constexpr std::uint64_t kDatagramPatience = 2000 * kMillisecond;
+// And so long for another sender that took an earlier receive and did not publish it yet.
+constexpr std::uint64_t kTurnPatience = 1000 * kMillisecond;
 
 Verdict connected_step(Qp& qp, const queue::SendWqe& wqe, local::Peer& peer)
     VRB_REQUIRES(qp.sq_lock) {
@@ -83,9 +85,9 @@ std::uint64_t patience(const Qp& qp) VRB_REQUIRES(qp.sq_lock) {
 Verdict give_up(const Qp& qp, const ib::Cause& cause) VRB_REQUIRES(qp.sq_lock) {
   if (qp.type != ib::QpType::Rc) return Verdict::done();
   ib::Cause why = cause;
-  if (why.code == ib::CauseCode::PeerSilent) {
-    if (qp.peer && qp.peer->cause.code != ib::CauseCode::None) why = qp.peer->cause;
-    if (why.code == ib::CauseCode::PeerSilent) why.args[1] = patience(qp) / kMillisecond;
+  if (why.code == ib::CauseCode::PeerSilent && qp.peer) why = qp.peer->why();
+  if (why.code == ib::CauseCode::None || why.code == ib::CauseCode::PeerSilent) {
+    why = ib::cause(ib::CauseCode::PeerSilent, qp.attr.dest_qpn.value, patience(qp) / kMillisecond);
   }
   return Verdict::fail(ib::WcStatus::RetryExcErr, why);
 }
@@ -145,6 +147,10 @@ Verdict settle_wait(Qp& qp, const Verdict& v, std::uint64_t now) VRB_REQUIRES(qp
       flight.wake_at = std::min(now + kMillisecond, flight.give_up_at);
       break;
     }
+    case Wait::Turn:
+      if (first) flight.give_up_at = now + kTurnPatience;
+      flight.wake_at = now + kPollerFirst;
+      break;
     case Wait::Room:
       flight.wake_at = now + kMillisecond;
       break;
@@ -179,7 +185,7 @@ void abort_flight(Qp& qp) {
   if (flight.assist >= 0 && qp.peer) local::drop_assist(*qp.peer, flight.assist);
   flight.started = flight.data_done = flight.claimed = false;
   flight.wait = InFlight::Wait::None;
-  flight.offset = 0;
+  flight.offset = flight.in_turn_at = 0;
   flight.assist = -1;
   flight.mcast_slots.clear();
   flight.mcast_slot = flight.mcast_entry = 0;

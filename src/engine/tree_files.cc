@@ -125,9 +125,10 @@ void add_port(const Dir& port, const PortFacts& facts) {
 // The "PCI function". It is a real directory and not a link, so that its name stays under
 // /sys/class.
 void add_parent_device(const Dir& device, const PortFacts& facts, const std::string& online_cpus) {
-  device.file("vendor", hex(ib::kVendorId, 4));
+  // PCI's vendors have 16 bits and are not those of ibv_device_attr; there is no PCI function here.
+  device.file("vendor", "0x0000");
   device.file("device", hex(ib::kVendorPartId, 4));
-  device.file("subsystem_vendor", hex(ib::kVendorId, 4));
+  device.file("subsystem_vendor", "0x0000");
   device.file("subsystem_device", hex(ib::kVendorPartId, 4));
   device.file("class", "0x020700");
   device.file("numa_node", "-1");

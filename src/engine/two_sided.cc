@@ -10,6 +10,8 @@
 namespace vrb::engine {
 namespace {
 
+constexpr std::uint64_t kTurnPatience = 20'000'000;  // ns
+
 struct Delivery {
   const Target& target;
   queue::RecvRing ring;
@@ -134,7 +136,21 @@ bool overrun(const queue::SharedCq& cq) {
   return queue::CqWord::unpack(word).state == queue::CqWord::State::Published;
 }
 
+// The senders to a datagram QP share its receive queue, whose WQEs complete in posting order all
+// the same: whoever claimed the one before ours publishes first, unless it was stopped there.
+bool our_turn(const Qp& qp, const Delivery& d) VRB_REQUIRES(qp.sq_lock) {
+  const InFlight& flight = qp.flight;
+  if (qp.type != ib::QpType::Ud || d.target.entry->rq_kind != 0 || flight.position == 0)
+    return true;
+  const auto& word = d.ring.word(flight.position - 1);
+  const auto before = queue::ClaimWord::unpack(word.load(std::memory_order_acquire));
+  const bool claimed =
+      before.round == flight.position && before.state == queue::ClaimWord::State::Claimed;
+  return !claimed || (flight.wait == InFlight::Wait::Turn && now_ns() >= flight.give_up_at);
+}
+
 Verdict publish(Qp& qp, const Delivery& d, const queue::CqeBody& body) VRB_REQUIRES(qp.sq_lock) {
+  if (!our_turn(qp, d)) return Verdict::wait_for(InFlight::Wait::Turn);
   queue::SharedCq cq = d.cq;
   const auto seq = cq.claim(d.peer_index, d.qp_index);
   if (!seq) {
@@ -173,6 +189,23 @@ Verdict reject(Qp& qp, const queue::SendWqe& wqe, const Delivery& d, ib::WcStatu
   return qp.type == ib::QpType::Rc ? Verdict::fail(ours, cause) : dropped(cause);
 }
 
+// A receive queue completes in posting order, also between several senders of datagrams
+// (IBTA 10.8.3): is the WQE in front of ours claimed by one that has not published yet? Whoever
+// stops there holds nobody up for long.
+bool behind_another(Qp& qp, const Delivery& d) VRB_REQUIRES(qp.sq_lock) {
+  InFlight& flight = qp.flight;
+  if (qp.type != ib::QpType::Ud || d.target.entry->rq_kind != 0 || flight.position == 0)
+    return false;
+  const std::uint64_t before = flight.position - 1;
+  const auto& word = d.ring.claims->words()[before & (d.ring.count - 1)];
+  const auto claim = queue::ClaimWord::unpack(word.load(std::memory_order_acquire));
+  if (claim.state != queue::ClaimWord::State::Claimed || claim.round != flight.position)
+    return false;
+  const std::uint64_t now = now_ns();
+  if (flight.in_turn_at == 0) flight.in_turn_at = now + kTurnPatience;
+  return now < flight.in_turn_at;
+}
+
 Verdict deliver(Qp& qp, const queue::SendWqe& wqe, const Delivery& d) VRB_REQUIRES(qp.sq_lock) {
   InFlight& flight = qp.flight;
   if (!flight.claimed) {
@@ -192,6 +225,7 @@ Verdict deliver(Qp& qp, const queue::SendWqe& wqe, const Delivery& d) VRB_REQUIR
     if (moved.kind != Verdict::Kind::Go) return moved;
     VRB_POINT("data.moved");
   }
+  if (behind_another(qp, d)) return Verdict::wait_for(InFlight::Wait::Slice);
   return publish(qp, d, body_of(qp, wqe, d));
 }
 

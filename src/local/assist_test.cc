@@ -20,7 +20,8 @@ TrustPolicy without_cma() {
   return policy;
 }
 
-class Assist : public ::testing::Test {
+// With false the target may not use process_vm_* at all, not even on itself.
+class Assist : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
     peer_ = node_.reach_slot(helper_.slot);
@@ -53,13 +54,14 @@ class Assist : public ::testing::Test {
   }
 
   Node node_{without_cma()};
-  Helper helper_;
+  Helper helper_{GetParam() ? std::vector<std::string>{}
+                            : std::vector<std::string>{"--no-vm-calls"}};
   std::shared_ptr<Peer> peer_;
   std::uint32_t key_ = 0;
   std::uint64_t at_ = 0;
 };
 
-TEST_F(Assist, PutAndGet) {
+TEST_P(Assist, PutAndGet) {
   std::vector<std::byte> data(kAssistSlab), seen(kAssistSlab);
   for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<std::byte>(i * 13);
   AssistRequest r = request(AssistOp::Put, ib::kRemoteWrite);
@@ -76,7 +78,7 @@ TEST_F(Assist, PutAndGet) {
   EXPECT_EQ(one[0], data[77]);
 }
 
-TEST_F(Assist, Atomics) {
+TEST_P(Assist, Atomics) {
   std::vector<std::byte> none;
   AssistRequest r = request(AssistOp::FetchAdd, ib::kRemoteAtomic);
   r.length = 8;
@@ -98,7 +100,7 @@ TEST_F(Assist, Atomics) {
   EXPECT_EQ(helper_.ask(read.str()), "5");
 }
 
-TEST_F(Assist, WhatIsNotGranted) {
+TEST_P(Assist, WhatIsNotGranted) {
   std::vector<std::byte> data(100);
   AssistRequest r = request(AssistOp::Put, ib::kRemoteWrite);
   r.length = 100;
@@ -128,7 +130,7 @@ TEST_F(Assist, WhatIsNotGranted) {
   EXPECT_EQ(run(asks_nothing, data).status, CauseCode::None);
 }
 
-TEST_F(Assist, MemoryThatHasGoneAtThePeer) {
+TEST_P(Assist, MemoryThatHasGoneAtThePeer) {
   std::ostringstream unmap;
   unmap << "unmap " << std::hex << at_ + 0x1000 << " 1000";
   helper_.ask(unmap.str());
@@ -145,7 +147,7 @@ TEST_F(Assist, MemoryThatHasGoneAtThePeer) {
   EXPECT_EQ(run(r, data).status, CauseCode::MemoryGone);
 }
 
-TEST_F(Assist, OurOwnMemoryThatHasGone) {
+TEST_P(Assist, OurOwnMemoryThatHasGone) {
   auto* gone = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   const Segment local[] = {{reinterpret_cast<std::uint64_t>(gone), 64}};
   AssistRequest r = request(AssistOp::Put, ib::kRemoteWrite);
@@ -160,7 +162,7 @@ TEST_F(Assist, OurOwnMemoryThatHasGone) {
   munmap(gone, 4096);
 }
 
-TEST_F(Assist, AStoppedTargetAndDroppedRequests) {
+TEST_P(Assist, AStoppedTargetAndDroppedRequests) {
   helper_.kill(SIGSTOP);
   std::vector<std::byte> data(8);
   const Segment local[] = {{reinterpret_cast<std::uint64_t>(data.data()), 8}};
@@ -186,7 +188,7 @@ TEST_F(Assist, AStoppedTargetAndDroppedRequests) {
   }
 }
 
-TEST_F(Assist, GarbageInTheAreaDoesNoHarm) {
+TEST_P(Assist, GarbageInTheAreaDoesNoHarm) {
   AssistArea& area = peer_->shared->assist[peer_->index];
   for (std::uint32_t i = 0; i < 200; ++i) {
     AssistEntry& entry = area.entry[i % kAssistEntries];
@@ -200,6 +202,8 @@ TEST_F(Assist, GarbageInTheAreaDoesNoHarm) {
     entry.state.store(AssistEntry::kFree);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(WithAndWithoutVmCalls, Assist, ::testing::Bool());
 
 }  // namespace
 }  // namespace vrb::local::testing

@@ -44,15 +44,22 @@ std::vector<NicMemory::Stuck> NicMemory::lanes_inside(bool& stuck) {
   if (inside.empty()) return inside;
   // A lane that outlasted an earlier call is not waited for again.
   const base::SpinGuard guard(lock_);
-  std::erase_if(inside, [&](const Stuck& lane) {
-    const auto same = [&](const Stuck& s) {
-      return s.peer == lane.peer && s.lane == lane.lane && s.epoch == lane.epoch;
-    };
-    const bool known = std::any_of(stuck_.begin(), stuck_.end(), same);
-    stuck |= known;
-    return known;
-  });
-  return inside;
+  std::vector<Stuck> fresh;
+  for (const Stuck& lane : inside) {
+    if (is_known(lane)) {
+      stuck = true;
+    } else {
+      fresh.push_back(lane);
+    }
+  }
+  return fresh;
+}
+
+bool NicMemory::is_known(const Stuck& lane) const {
+  for (const Stuck& s : stuck_) {
+    if (s.peer == lane.peer && s.lane == lane.lane && s.epoch == lane.epoch) return true;
+  }
+  return false;
 }
 
 void NicMemory::remember_stuck(const std::vector<Stuck>& lanes) {

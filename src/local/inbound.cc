@@ -67,7 +67,9 @@ void Inbound::drop(Pending& pending) {
 }
 
 void Inbound::refuse(int socket, const Ourselves& us, ib::CauseCode cause) {
+  // A stranger learns nothing but the reason.
   ControlMessage message = party_.message(MessageType::Refuse, us);
+  message.incarnation = message.user_ns = message.pid_ns = message.net_ns = 0;
   message.cause = static_cast<std::uint32_t>(cause);
   send_message(socket, message, {});
 }

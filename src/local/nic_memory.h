@@ -92,6 +92,7 @@ class NicMemory {
   bool still_inside(const Stuck& lane) const;
   // Lanes that are inside now and not known to be stuck; `stuck` says whether there are such, too.
   std::vector<Stuck> lanes_inside(bool& stuck);
+  bool is_known(const Stuck& lane) const VRB_REQUIRES(lock_);
   void remember_stuck(const std::vector<Stuck>& lanes);
   void give_back(const Held& held) VRB_REQUIRES(lock_);
 

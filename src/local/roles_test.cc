@@ -1,15 +1,16 @@
 // The helper processes of the tests of local, and the main() that starts them.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <cstring>
-#include <map>
 #include <sstream>
 
 #include "local/test_support.h"
@@ -26,6 +27,7 @@ struct Options {
   unsigned uid = 0;
   bool change_uid = false;
   bool dumpable = true;
+  bool vm_calls = true;
   TrustPolicy policy;
   std::uint64_t first_slot = random_number();
 };
@@ -43,9 +45,24 @@ Options parse(int argc, char** argv) {
     }
     if (argument.rfind("--slot=", 0) == 0) options.first_slot = std::stoul(argument.substr(7));
     if (argument == "--undumpable") options.dumpable = false;
+    if (argument == "--no-vm-calls") options.vm_calls = false;
     if (argument == "--wire") options.policy.wire_only = true;
   }
   return options;
+}
+
+// From now on process_vm_readv and process_vm_writev answer EPERM, as under a container's filter.
+bool forbid_vm_calls() {
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{sizeof code / sizeof code[0], code};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
 // One node that does what it is told.
@@ -184,6 +201,7 @@ int role_main(int argc, char** argv) {
   const Options options = parse(argc, argv);
   if (options.change_uid && setresuid(options.uid, options.uid, options.uid) != 0) return 4;
   prctl(PR_SET_DUMPABLE, options.dumpable ? 1 : 0);
+  if (!options.vm_calls && !forbid_vm_calls()) return 5;
   return Role(options).run();
 }
 

@@ -28,8 +28,9 @@ constexpr std::uint64_t kListenerRestNs = 100'000'000;
 }  // namespace
 
 struct Switchboard::State {
-  State(NicMemory& memory, const TrustPolicy& policy, int doorbell, int epoll, Fd wake_fd)
-      : party{memory, policy, ourselves(policy), doorbell, epoll},
+  State(NicMemory& memory, TrustPolicy policy, const Ourselves& us, int doorbell, int epoll,
+        Fd wake_fd)
+      : party{memory, std::move(policy), us, doorbell, epoll},
         wake(std::move(wake_fd)),
         inbound(party),
         outbound(party, wake.get()) {}
@@ -97,8 +98,9 @@ ib::Result<std::unique_ptr<Switchboard>> Switchboard::create(NicMemory& memory, 
   if (!wake) {
     return ib::refuse(ib::Errc::TooManyFiles, ib::CauseCode::SystemRefused, SYS_eventfd2, errno);
   }
-  board->state_ =
-      std::make_unique<State>(memory, policy, doorbell, board->epoll_.get(), std::move(wake));
+  const Ourselves us = ourselves(policy);
+  board->state_ = std::make_unique<State>(memory, std::move(policy), us, doorbell,
+                                          board->epoll_.get(), std::move(wake));
   if (!board->state_->party.watch(board->state_->wake.get(), {Watch::Wake})) {
     return ib::refuse(ib::Errc::NoMemory, ib::CauseCode::SystemRefused, SYS_epoll_ctl, errno);
   }

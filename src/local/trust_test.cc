@@ -30,7 +30,7 @@ Identity they() {
   return peer;
 }
 
-CauseCode meet(const Ourselves& us, const Identity& peer, TrustPolicy policy = {}) {
+CauseCode meet(const Ourselves& us, const Identity& peer, const TrustPolicy& policy = {}) {
   return judge(us, policy, peer).code;
 }
 

@@ -11,7 +11,7 @@ namespace {
 class Nodes : public testing::Test {
  protected:
   void SetUp() override {
-    library_ = dlopen(VERBENA_LIBIBVERBS, RTLD_NOW | RTLD_LOCAL);
+    library_ = dlopen(VERBENA_LIBIBVERBS, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     ASSERT_NE(library_, nullptr) << dlerror();
   }
   void TearDown() override { dlclose(library_); }

@@ -144,12 +144,14 @@ class Runner:
 
 
 def markdown(cases):
-    rows = ["| programs | cases | passed |", "|---|---|---|"]
+    rows = ["| | programs | on | cases | passed |", "|---|---|---|---|---|"]
     for section in dict.fromkeys(case.section for case in cases):
         mine = [case for case in cases if case.section == section]
-        names = " ".join(dict.fromkeys(case.command.split()[0] for case in mine))
-        title = section if len(names) > 120 or section.startswith("ibv_") else f"{section}: {names}"
-        rows.append(f"| {title} | {len(mine)} | {sum(case.trouble is None for case in mine)} |")
+        names = ", ".join(dict.fromkeys(case.command.split()[0] for case in mine))
+        types = dict.fromkeys(re.search(r" -c (U[CD])|$", case.command).group(1) or "RC" for case in mine)
+        on = " ".join(types) if section.startswith("perftest") else ""
+        passed = sum(case.trouble is None for case in mine)
+        rows.append(f"| {section} | {names} | {on} | {len(mine)} | {passed} |")
     return "\n".join(rows)
 
 
