@@ -105,7 +105,8 @@ void purge_completions(Qp& qp) {
   }
 }
 
-ib::Result<void> replace_ring(Engine& engine, Cq& cq, std::uint32_t cqe) {
+// Holds the sq_lock of every QP that receives here, which the analysis cannot follow.
+ib::Result<void> replace_ring(Engine& engine, Cq& cq, std::uint32_t cqe) VRB_NO_THREAD_SAFETY {
   queue::SharedCq ring;
   auto piece = make_ring(engine, cqe, ring);
   if (!piece) return refused("ibv_resize_cq", piece.error());

@@ -72,7 +72,10 @@ ib::Result<Cq*> create_cq(Context* context, std::uint32_t cqe, Channel* channel,
   }
   cq->capacity = cqe;
   cq->piece = *piece;
-  cq->shared = queue::SharedCqConsumer(ring);
+  {
+    const base::SpinGuard guard(cq->lock);
+    cq->shared = queue::SharedCqConsumer(ring);
+  }
   if (channel != nullptr) ++channel->uses;
   const std::lock_guard guard(engine.registry_lock);
   engine.cqs[cq->index] = cq.get();

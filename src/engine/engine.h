@@ -85,7 +85,7 @@ class Engine {
   // -------------------------------------------------------------------------------------------
   // Notes that the front of qp's send queue waits until flight.wake_at at the latest; the service
   // thread and pollers carry it on. Needs sq_lock.
-  void add_pending(Qp& qp);
+  void add_pending(Qp& qp) VRB_REQUIRES(qp.sq_lock);
   bool has_pending() const { return pending_count_.load(std::memory_order_relaxed) != 0; }
   // Carries on what waits, skipping QPs that somebody else is at.
   void progress();
@@ -134,7 +134,7 @@ void raise_cq_event(Cq& cq);  // completion event, when the program wants one
 // Pushes an own completion; raises events, notes an overrun. Takes the CQ lock.
 void push_completion(Cq& cq, const queue::OwnCqe& cqe, bool solicited);
 // Moves what peers have published into the private ring, wr_ids resolved. Needs the CQ lock.
-void drain_shared(Engine& engine, Cq& cq);
+void drain_shared(Engine& engine, Cq& cq) VRB_REQUIRES(cq.lock);
 // Gives the CQ a larger shared ring while senders of its QPs wait (completion.cc).
 ib::Result<void> replace_ring(Engine& engine, Cq& cq, std::uint32_t cqe);
 // A piece of shared NIC memory with an empty ring for `capacity` completions.
@@ -144,21 +144,21 @@ void purge_completions(Qp& qp);
 
 // The error state and its flush (IBTA 10.3.1.7, 10.8.2). Needs sq_lock; UC and UD send errors go to
 // SQE instead.
-void enter_error(Qp& qp);
-void enter_send_error(Qp& qp);
-void flush_send_queue(Qp& qp);
+void enter_error(Qp& qp) VRB_REQUIRES(qp.sq_lock);
+void enter_send_error(Qp& qp) VRB_REQUIRES(qp.sq_lock);
+void flush_send_queue(Qp& qp) VRB_REQUIRES(qp.sq_lock);
 // A receive posted to a QP in the error state completes at once. Takes sq_lock.
 void flush_receive(Qp& qp, std::uint64_t wr_id);
 // Publishes the QP's state, access flags and RNR timer to its peers by one store.
-void publish_tag(Qp& qp);
+void publish_tag(Qp& qp) VRB_REQUIRES(qp.sq_lock);
 void pause_tag(Qp& qp, bool paused);
 
 // Carries on the send queue as far as it goes. Needs sq_lock (requester.cc).
-void run_send_queue(Qp& qp);
+void run_send_queue(Qp& qp) VRB_REQUIRES(qp.sq_lock);
 // The oldest WQE is done: its place is behind `done`, what it held is let go. Needs sq_lock.
-void retire_front(Qp& qp);
+void retire_front(Qp& qp) VRB_REQUIRES(qp.sq_lock);
 // Forgets where the oldest WQE stood (flush, RESET). Needs sq_lock.
-void abort_flight(Qp& qp);
+void abort_flight(Qp& qp) VRB_REQUIRES(qp.sq_lock);
 
 void explain_completion(const Qp& qp, std::uint64_t wr_id, ib::WcStatus status,
                         const ib::Cause& cause);

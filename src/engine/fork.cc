@@ -15,9 +15,10 @@ namespace {
 std::atomic<Engine*> g_engine{nullptr};
 base::SpinLock g_making;
 
-void prepare() { g_making.lock(); }
-void in_parent() { g_making.unlock(); }
-void in_child() {
+// The lock is held from one handler to the next.
+void prepare() VRB_NO_THREAD_SAFETY { g_making.lock(); }
+void in_parent() VRB_NO_THREAD_SAFETY { g_making.unlock(); }
+void in_child() VRB_NO_THREAD_SAFETY {
   Engine* engine = g_engine.exchange(nullptr);
   if (engine != nullptr) engine->abandon();
   g_making.unlock();

@@ -43,16 +43,17 @@ struct Target {
 constexpr std::uint64_t kSliceBytes = 512 * 1024;
 
 // prepare.cc: checks the WQE against our own keys and limits and fills flight.local.
-Verdict prepare(Qp& qp, const queue::SendWqe& wqe);
+Verdict prepare(Qp& qp, const queue::SendWqe& wqe) VRB_REQUIRES(qp.sq_lock);
 // target.cc: the process of the destination, then its QP. find_target() needs a lane of that peer.
-Verdict find_peer(Qp& qp, const queue::SendWqe& wqe, std::shared_ptr<local::Peer>& peer);
-Verdict find_target(Qp& qp, local::Peer& peer, Target& target);  // RC, UC
+Verdict find_peer(Qp& qp, const queue::SendWqe& wqe, std::shared_ptr<local::Peer>& peer)
+    VRB_REQUIRES(qp.sq_lock);
+Verdict find_target(Qp& qp, local::Peer& peer, Target& target) VRB_REQUIRES(qp.sq_lock);  // RC, UC
 // A message broke a rule of the responder: tells its owner (A30).
 void report(const Target& target, std::uint64_t bits, ib::CauseCode code);
 // one_sided.cc: WRITE (also the data of WRITE_WITH_IMM), READ, atomics.
-Verdict one_sided(Qp& qp, const queue::SendWqe& wqe, const Target& target);
+Verdict one_sided(Qp& qp, const queue::SendWqe& wqe, const Target& target) VRB_REQUIRES(qp.sq_lock);
 // two_sided.cc: SEND and the completion of WRITE_WITH_IMM.
-Verdict two_sided(Qp& qp, const queue::SendWqe& wqe, const Target& target);
+Verdict two_sided(Qp& qp, const queue::SendWqe& wqe, const Target& target) VRB_REQUIRES(qp.sq_lock);
 // move.cc: moves flight.length bytes from or to the peer's ranges, slice by slice, by the tier that
 // reaches them.
 struct RemotePart {
@@ -62,11 +63,12 @@ struct RemotePart {
   const memory::KeyEntry* entry = nullptr;
 };
 Verdict move_bytes(Qp& qp, const Target& target, std::span<const RemotePart> parts,
-                   std::uint32_t need, bool fetch, bool last_last);
+                   std::uint32_t need, bool fetch, bool last_last) VRB_REQUIRES(qp.sq_lock);
 // multicast.cc: a UD send to a group.
-Verdict multicast(Qp& qp, const queue::SendWqe& wqe);
+Verdict multicast(Qp& qp, const queue::SendWqe& wqe) VRB_REQUIRES(qp.sq_lock);
 // A UD send to the QP at `qp_index` of a process (also each member of a group). Needs a lane of
 // that peer.
-Verdict send_datagram(Qp& qp, const queue::SendWqe& wqe, local::Peer& peer, std::uint32_t qp_index);
+Verdict send_datagram(Qp& qp, const queue::SendWqe& wqe, local::Peer& peer, std::uint32_t qp_index)
+    VRB_REQUIRES(qp.sq_lock);
 
 }  // namespace vrb::engine

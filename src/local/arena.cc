@@ -1,3 +1,4 @@
+// First-fit allocation of pieces of a file of NIC memory.
 // SPDX-License-Identifier: Apache-2.0
 #include <iterator>
 

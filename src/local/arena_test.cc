@@ -1,3 +1,4 @@
+// Tests of the arena: pieces, merging, freshness.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// Atomics on our own memory, for loopback and for assist requests.
 // SPDX-License-Identifier: Apache-2.0
 #include "local/transfer.h"
 

@@ -1,3 +1,4 @@
+// Marking an object for the owner's service thread.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/points.h"
 #include "local/nic_memory.h"

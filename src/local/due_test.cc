@@ -1,3 +1,4 @@
+// Tests of due sets: every mark is taken, whatever the words hold.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 

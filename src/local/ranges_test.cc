@@ -1,3 +1,4 @@
+// Tests of what ranges count as mapped.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -141,7 +141,7 @@ void Model::judge_receive(Endpoint& e, const nic::Completion& c,
     auto header = gather(memory, recv.ranges);
     header.resize(ib::kGrhBytes);
     const bool v4 = header[20] == std::byte{0x45} && header[0] == std::byte{0};
-    if (!v4 && header[0] >> 4 != std::byte{6}) differ(e, c, "an IP header in front of " + m.what);
+    if (!v4 && (header[0] >> 4) != std::byte{6}) differ(e, c, "an IP header in front of " + m.what);
     m.payload.insert(m.payload.begin(), header.begin(), header.end());
   }
   scatter(nodes_[e.node].shadow.bytes(), recv.ranges, m.payload);

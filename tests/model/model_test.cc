@@ -48,10 +48,11 @@ void run(const Layout& layout, std::uint64_t share) {
   const std::uint64_t operations = number_of("VERBENA_MODEL_OPS", kOperations) / share;
   const std::uint64_t each = std::max<std::uint64_t>(operations / all.size(), 1);
   const auto* const test = ::testing::UnitTest::GetInstance()->current_test_info();
+  const std::uint64_t asked = each * share;
   for (const std::uint64_t seed : all) {
     std::printf(
         "replay: VERBENA_MODEL_SEED=%llu VERBENA_MODEL_OPS=%llu test_model --gtest_filter=%s.%s\n",
-        static_cast<unsigned long long>(seed), static_cast<unsigned long long>(each * share),
+        static_cast<unsigned long long>(seed), static_cast<unsigned long long>(asked),
         test->test_suite_name(), test->name());
     std::fflush(stdout);
     try {
