@@ -30,6 +30,8 @@ ib::Result<void> close_device(Context* context) {
   return {};
 }
 
+void free_context(Context* context) { delete context; }
+
 int async_fd(const Context* context) { return context->events.fd(); }
 
 ib::Result<AsyncEvent> get_async_event(Context* context) {

@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "engine/fork.h"
 #include "engine/points.h"
+#include "local/kernel.h"
 
 namespace vrb::engine {
 namespace {
@@ -60,6 +61,10 @@ ib::Result<local::NicMemory*> Engine::memory() {
   if (memory_made_.load(std::memory_order_acquire)) return memory_.get();
   const std::lock_guard guard(start_lock_);
   if (!memory_) {
+    local::KernelMask& kernel = local::kernel_mask();
+    kernel.peer_pidfd = config().kernel_allows(6, 5);
+    kernel.noexec_seal = config().kernel_allows(6, 3);
+    kernel.procmap_query = config().kernel_allows(6, 11);
     std::uint64_t incarnation = 0;
     while (incarnation == 0) incarnation = random_number();
     auto made = local::NicMemory::create(incarnation);
@@ -90,6 +95,17 @@ ib::Result<local::Switchboard*> Engine::switchboard() {
     switchboard_made_.store(true, std::memory_order_release);
   }
   return switchboard_.get();
+}
+
+void Engine::hold() {
+  start_lock_.lock();
+  held_ = switchboard_ != nullptr;
+  if (held_) switchboard_->hold();
+}
+
+void Engine::let_go() {
+  if (held_) switchboard_->let_go();
+  start_lock_.unlock();
 }
 
 void Engine::abandon() {

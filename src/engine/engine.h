@@ -36,7 +36,10 @@ class Engine {
   ib::Result<local::Switchboard*> switchboard();  // starts the service thread
   local::NicMemory* memory_if_made() { return memory_.get(); }
   bool forked() const { return forked_.load(std::memory_order_relaxed); }
-  void abandon();  // in the child of a fork
+  // Around a fork: hold() before, then let_go() in the parent and abandon() in the child.
+  void hold();
+  void let_go();
+  void abandon();
 
   // --- registries
   // -----------------------------------------------------------------------------------------
@@ -105,6 +108,7 @@ class Engine {
   std::atomic<bool> memory_made_{false}, switchboard_made_{false};
   int doorbell_ = -1;
   std::atomic<bool> forked_{false};
+  bool held_ = false;  // the switchboard, by hold()
 
   std::mutex qpn_lock_;
   struct Slot {

@@ -16,8 +16,14 @@ std::atomic<Engine*> g_engine{nullptr};
 base::SpinLock g_making;
 
 // The lock is held from one handler to the next.
-void prepare() VRB_NO_THREAD_SAFETY { g_making.lock(); }
-void in_parent() VRB_NO_THREAD_SAFETY { g_making.unlock(); }
+void prepare() VRB_NO_THREAD_SAFETY {
+  g_making.lock();
+  if (Engine* engine = g_engine.load()) engine->hold();
+}
+void in_parent() VRB_NO_THREAD_SAFETY {
+  if (Engine* engine = g_engine.load()) engine->let_go();
+  g_making.unlock();
+}
 void in_child() VRB_NO_THREAD_SAFETY {
   Engine* engine = g_engine.exchange(nullptr);
   if (engine != nullptr) engine->abandon();
@@ -37,8 +43,7 @@ Engine& current_engine() {
   const base::SpinGuard guard(g_making);
   engine = g_engine.load(std::memory_order_acquire);
   if (engine == nullptr) {
-    engine =
-        new Engine;  // never destroyed: threads of the program may use it until the process ends
+    engine = new Engine;  // never destroyed: the program's threads may use it to the end
     g_engine.store(engine, std::memory_order_release);
   }
   return *engine;

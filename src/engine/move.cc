@@ -48,8 +48,13 @@ Verdict start_assist(Qp& qp, const Target& target, const RemotePart& part, std::
   request.length = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(part.segment.length - into, local::kAssistSlab));
   flight.assist_length = request.length;
-  flight.assist = local::submit_assist(*target.peer, request, locals(qp), flight.offset);
-  return Verdict::wait_for(flight.assist < 0 ? InFlight::Wait::Room : InFlight::Wait::Assist);
+  const int entry = local::submit_assist(*target.peer, request, locals(qp), flight.offset);
+  if (entry == -2) {
+    return Verdict::fail(ib::WcStatus::LocProtErr,
+                         ib::cause(ib::CauseCode::LocalMemoryGone, flight.local[0].addr));
+  }
+  flight.assist = entry;
+  return Verdict::wait_for(entry < 0 ? InFlight::Wait::Room : InFlight::Wait::Assist);
 }
 
 Verdict failed_copy(Qp& qp, const Target& target, const local::Copied& copied,

@@ -25,6 +25,11 @@ ibv_device& the_device();
 // that close the device too early go on to read `context` of their objects.
 struct VerbsContext final : verbs_context {
   VerbsContext();
+  ~VerbsContext() {
+    if (engine != nullptr) engine::free_context(engine);
+  }
+  VerbsContext(const VerbsContext&) = delete;
+  VerbsContext& operator=(const VerbsContext&) = delete;
   engine::Context* engine = nullptr;
   std::atomic<int> holders{1};
 };
