@@ -11,7 +11,7 @@ if(VERBENA_POINTS)
   target_compile_definitions(verbena_flags INTERFACE VERBENA_POINTS=1)
 endif()
 if(VERBENA_SANITIZE STREQUAL "address")
-  target_compile_options(verbena_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+  target_compile_options(verbena_flags INTERFACE -fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=undefined)
   target_link_options(verbena_flags INTERFACE -fsanitize=address,undefined)
 elseif(VERBENA_SANITIZE STREQUAL "thread")
   # -Wtsan only says that TSan does not model a plain fence; ours are beside seq_cst operations.

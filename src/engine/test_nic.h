@@ -47,6 +47,7 @@ struct TestNic {
     EXPECT_TRUE(dereg_mr(mr.mr));
     EXPECT_TRUE(dealloc_pd(pd));
     EXPECT_TRUE(close_device(context));
+    free_context(context);
   }
 };
 

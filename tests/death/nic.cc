@@ -81,6 +81,7 @@ Nic::~Nic() {
   need(engine::destroy_ah(ah_), "destroy_ah");
   need(engine::dealloc_pd(pd_), "dealloc_pd");
   need(engine::close_device(context_), "close_device");
+  engine::free_context(context_);
 }
 
 std::uint32_t Nic::fill_srq() {
