@@ -8,13 +8,14 @@ skipped=0
 
 # build PRESET [CMAKE_OPTION...]: configures and builds; a failure counts as one, and its suite is left out.
 build() {
-  local preset=$1 log
+  local preset=$1 target=all log
   shift
+  [[ $preset == release ]] || target=tested  # the programs of the other presets' labels
   log=$(mktemp)
   echo "== $preset: build"
   if cmake --preset "$preset" "$@" >"$log" 2>&1; then
     rm -f "$log"
-    cmake --build --preset "$preset" -j"$jobs" && return 0
+    cmake --build --preset "$preset" -j"$jobs" --target "$target" && return 0
   else
     cat "$log"
     rm -f "$log"

@@ -112,14 +112,12 @@ void ack_cq_events(Cq* cq, unsigned events) { cq->completion_events.remove(event
 ib::Result<void> req_notify(Cq* cq, bool solicited_only) {
   if (cq->context.engine.forked()) return refused_forked("ibv_req_notify_cq");
   const base::SpinGuard guard(cq->lock);
-  cq->wants_event.store(true, std::memory_order_relaxed);
   queue::SharedCq ring = cq->shared.ring();
   ring.arm(solicited_only ? queue::Armed::Solicited : queue::Armed::Any);
   return {};
 }
 
 void raise_cq_event(Cq& cq) {
-  cq.wants_event.store(false, std::memory_order_relaxed);
   if (cq.channel != nullptr) cq.channel->events.push(&cq);
 }
 

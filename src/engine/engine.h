@@ -57,6 +57,7 @@ class Engine {
   };
   Numbers pds{ib::kMaxPd}, cq_numbers{ib::kMaxCq}, srq_numbers{ib::kMaxSrq};
   std::atomic<std::uint32_t> ah_count{0};
+  std::uint64_t next_queue_id() { return queue_ids_.fetch_add(1, std::memory_order_relaxed); }
 
   std::mutex registry_lock;  // the three maps; never held while waiting
   std::unordered_map<std::uint32_t, Cq*> cqs;
@@ -93,6 +94,9 @@ class Engine {
   // Carries on what waits, skipping QPs that somebody else is at.
   void progress();
   void wake_service();  // the service thread looks at everything soon
+  // A peer completed entry `wqe` of a receive queue for a QP that is not there any more: when the
+  // queue is an SRQ, the service thread posts the entry again.
+  void note_orphan(std::uint64_t rq_id, std::uint32_t wqe);
 
  private:
   void start_service();
@@ -100,6 +104,7 @@ class Engine {
   void serve_due();   // service thread
   void clean_dead();  // service thread
   void clean_dead_peer(std::uint32_t index);
+  void put_orphans_back();  // service thread
   friend void* service_main(void*);
 
   std::mutex start_lock_;
@@ -129,6 +134,14 @@ class Engine {
   std::vector<Pending> pending_;
   std::uint64_t service_wake_ = 0;  // until when the service thread sleeps; under pending_lock_
   std::atomic<std::uint32_t> pending_count_{0};
+
+  std::atomic<std::uint64_t> queue_ids_{1};
+  struct Orphan {
+    std::uint64_t rq_id;
+    std::uint32_t wqe;
+  };
+  std::mutex orphan_lock_;
+  std::vector<Orphan> orphans_;
 };
 
 // The verbs of several files that others of the engine need.
@@ -161,7 +174,8 @@ void pause_tag(Qp& qp, bool paused);
 void run_send_queue(Qp& qp) VRB_REQUIRES(qp.sq_lock);
 // The oldest WQE is done: its place is behind `done`, what it held is let go. Needs sq_lock.
 void retire_front(Qp& qp) VRB_REQUIRES(qp.sq_lock);
-// Forgets where the oldest WQE stood (flush, RESET). Needs sq_lock.
+// Forgets where the oldest WQE stood (flush, RESET) and lets go of what it holds at its peer. Needs
+// sq_lock; not from inside a lane.
 void abort_flight(Qp& qp) VRB_REQUIRES(qp.sq_lock);
 
 void explain_completion(const Qp& qp, std::uint64_t wr_id, ib::WcStatus status,

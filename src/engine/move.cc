@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/points.h"
 #include "engine/requester.h"
 
 namespace vrb::engine {
@@ -57,6 +58,17 @@ Verdict start_assist(Qp& qp, const Target& target, const RemotePart& part, std::
   return Verdict::wait_for(entry < 0 ? InFlight::Wait::Room : InFlight::Wait::Assist);
 }
 
+// The last bytes of a WRITE go in a copy of their own, behind all others (A32).
+constexpr std::uint64_t kTail = 8;
+
+// Does the key still name this range? Looked at again before each further copy, for a process that
+// was stopped in between finds its peer's memory perhaps taken away (A22).
+bool stands(const Target& target, const RemotePart& part) {
+  const auto check = target.peer->keys().check(part.key, memory::KeyView::kAnyPd, 0, part.addr,
+                                               part.segment.length);
+  return check.ok && check.resolved.va == part.segment.addr;
+}
+
 Verdict failed_copy(Qp& qp, const Target& target, const local::Copied& copied,
                     const RemotePart& part) VRB_REQUIRES(qp.sq_lock) {
   const std::uint32_t remote = qp.attr.dest_qpn.value;
@@ -91,6 +103,8 @@ Verdict move_bytes(Qp& qp, const Target& target, std::span<const RemotePart> par
   std::array<local::Segment, ib::kMaxSge> remote;
   for (std::size_t i = 0; i < parts.size(); ++i) remote[i] = parts[i].segment;
   const std::span<const local::Segment> remotes(remote.data(), parts.size());
+  const bool apart = last_last && !fetch && !target.peer->self && flight.length > kTail;
+  const std::uint64_t tail = apart ? kTail : 0;
   std::uint64_t budget = kSliceBytes;
   std::uint64_t start = 0;  // of the part within the message
   for (const RemotePart& part : parts) {
@@ -99,7 +113,13 @@ Verdict move_bytes(Qp& qp, const Target& target, std::span<const RemotePart> par
       if (budget == 0) return Verdict::wait_for(InFlight::Wait::Slice);
       if (assisted(target, part))
         return start_assist(qp, target, part, flight.offset - start, need, fetch);
-      const std::uint64_t room = std::min(budget, end - flight.offset);
+      if (budget != kSliceBytes) {
+        VRB_POINT("data.copied");
+        // The next look at the message checks everything anew.
+        if (!stands(target, part)) return Verdict::wait_for(InFlight::Wait::Slice);
+      }
+      std::uint64_t room = std::min(budget, end - flight.offset);
+      if (flight.offset + room == flight.length && room > tail) room -= tail;
       const local::Copied copied =
           fetch ? local::get(*target.peer, locals(qp), remotes, flight.offset, room)
                 : local::put(*target.peer, locals(qp), remotes, flight.offset, room, last_last);

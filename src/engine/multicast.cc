@@ -27,7 +27,8 @@ local::McastEntry* find_entry(local::Tables& tables, std::uint32_t qp, const ib:
   return nullptr;
 }
 
-void next_member(InFlight& flight) {
+void next_member(Qp& qp) VRB_REQUIRES(qp.sq_lock) {
+  InFlight& flight = qp.flight;
   flight.offset = flight.in_turn_at = 0;
   flight.claimed = false;
   ++flight.mcast_entry;
@@ -46,8 +47,9 @@ Verdict serve_process(Qp& qp, const queue::SendWqe& wqe, local::Peer& peer, cons
     if (member != 0 && entry.group == group) {
       const Verdict v = send_datagram(qp, wqe, peer, member - 1);
       if (v.kind == Verdict::Kind::Wait) return v;
+      give_claim_back(qp, peer);
     }
-    next_member(flight);
+    next_member(qp);
   }
   return Verdict::go();
 }
@@ -63,7 +65,7 @@ Verdict multicast(Qp& qp, const queue::SendWqe& wqe) {
   for (; flight.mcast_slot < flight.mcast_slots.size();
        ++flight.mcast_slot, flight.mcast_entry = 0) {
     const std::uint32_t slot = flight.mcast_slots[flight.mcast_slot];
-    const auto peer = (*board)->find(slot);
+    const auto peer = flight.peer ? flight.peer : (*board)->find(slot);
     if (peer->state() == local::PeerState::Connecting && flight.wait != InFlight::Wait::Peer) {
       return Verdict::wait_for(InFlight::Wait::Peer,
                                ib::cause(ib::CauseCode::PeerSilent, slot << 14, 0));
@@ -72,12 +74,16 @@ Verdict multicast(Qp& qp, const queue::SendWqe& wqe) {
       return Verdict::wait_for(InFlight::Wait::Peer,
                                ib::cause(ib::CauseCode::PeerSilent, slot << 14, 0));
     }
-    if (peer->state() != local::PeerState::Ready) continue;
+    if (peer->state() != local::PeerState::Ready) {
+      let_go_of_peer(qp);
+      continue;
+    }
     const bool first_slot =
         peer->self ? slot == (*board)->slot(0) : peer->tables->header.slot[0] == slot;
     if (!first_slot) continue;  // a process with several slots is served once
-    if (const Verdict v = serve_process(qp, wqe, *peer, group); v.kind == Verdict::Kind::Wait)
-      return v;
+    const Verdict v = serve_process(qp, wqe, *peer, group);
+    keep_peer(qp, peer);
+    if (v.kind == Verdict::Kind::Wait) return v;
   }
   return Verdict::done();
 }

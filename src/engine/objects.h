@@ -124,7 +124,6 @@ class Cq {
   base::SpinLock lock;
   queue::SharedCqConsumer shared VRB_GUARDED_BY(lock);
   queue::OwnCq own VRB_GUARDED_BY(lock);
-  std::atomic<bool> wants_event{false};  // armed by the program and no event raised since
   bool overrun VRB_GUARDED_BY(lock) = false;
   std::atomic<std::uint32_t> uses{0};
   Unacknowledged completion_events, async_events;
@@ -154,15 +153,17 @@ class Srq {
 
 // Where the oldest WQE of a send queue stands, between two calls that carry it on.
 struct InFlight {
-  enum class Wait : std::uint8_t { None, Peer, Rnr, Assist, Slice, Room, Turn };
+  enum class Wait : std::uint8_t { None, Peer, Rnr, Assist, Slice, Room };
   bool started = false;    // the local checks are done, `local` is filled
   bool data_done = false;  // WRITE_WITH_IMM: the bytes are there, the receive WQE comes next
   bool claimed = false;    // a receive entry is ours
   Wait wait = Wait::None;
   std::uint8_t rnr_left = 0;
-  std::uint64_t position = 0;  // of the claimed entry
-  std::uint64_t offset = 0;    // bytes moved
-  int assist = -1;             // entry at the peer
+  std::uint64_t position = 0;              // of the claimed entry
+  std::uint64_t ring_at = 0, ring_id = 0;  // of the queue that it is in
+  std::uint64_t offset = 0;                // bytes moved
+  int assist = -1;                         // entry at the peer
+  std::shared_ptr<local::Peer> peer;       // UD: whose the claimed and the assist entry are
   std::uint32_t assist_length = 0;
   std::uint64_t wake_at = 0, give_up_at = 0;  // ns
   std::uint64_t in_turn_at = 0;  // UD: until when we wait for the sender in front of us

@@ -60,6 +60,7 @@ ib::Result<void> reset(Qp& qp) VRB_REQUIRES(qp.sq_lock) {
   Engine& engine = qp.engine();
   qp.state.store(ib::QpState::Reset);
   publish_tag(qp);
+  retire_own_queue(qp);
   abort_flight(qp);
   engine.memory_if_made()->grace();
   purge_completions(qp);

@@ -111,6 +111,7 @@ ib::Result<void> destroy_qp(Qp* raw) {
     qp->destroyed = true;
     qp->state.store(ib::QpState::Reset);
     publish_tag(*qp);
+    retire_own_queue(*qp);
     abort_flight(*qp);
     while (!qp->sq.idle()) retire_front(*qp);
     quiet = memory.grace();

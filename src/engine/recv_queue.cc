@@ -26,8 +26,14 @@ ib::Result<void> make_recv_queue(Engine& engine, RecvQueue& rq, std::uint32_t ca
   rq.poster = queue::RecvPoster(
       reinterpret_cast<queue::RecvRingHeader*>((*memory)->tables_at(table->offset)),
       reinterpret_cast<queue::RecvClaims*>((*memory)->shared_at(claims->offset)), entries, max_sge,
-      capacity, pd, claims->offset);
+      capacity, pd, claims->offset, engine.next_queue_id());
   return {};
+}
+
+void retire_own_queue(Qp& qp) {
+  if (qp.init.srq != nullptr) return;
+  const base::SpinGuard guard(qp.own_rq.lock);
+  qp.own_rq.poster.retire();
 }
 
 void free_recv_queue(Engine& engine, RecvQueue& rq) {

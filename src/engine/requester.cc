@@ -19,15 +19,16 @@ constexpr std::uint64_t kMillisecond = 1'000'000;
 // lost.
 constexpr std::uint64_t kReceiverPatience = 500 * kMillisecond;
 constexpr std::uint64_t kDatagramPatience = 2000 * kMillisecond;
-// And so long for another sender that took an earlier receive and did not publish it yet.
-constexpr std::uint64_t kTurnPatience = 1000 * kMillisecond;
 
 Verdict connected_step(Qp& qp, const queue::SendWqe& wqe, local::Peer& peer)
     VRB_REQUIRES(qp.sq_lock) {
   InFlight& flight = qp.flight;
   const local::InsideLane inside(peer);
   Target target;
-  if (const Verdict v = find_target(qp, peer, target); v.kind != Verdict::Kind::Go) return v;
+  if (const Verdict v = find_target(qp, peer, target); v.kind != Verdict::Kind::Go) {
+    if (v.wait != InFlight::Wait::Slice) give_claim_back(qp, peer);
+    return v;
+  }
   if (!ib::is_send(wqe.request.opcode) && !flight.data_done) {
     const Verdict moved = one_sided(qp, wqe, target);
     if (moved.kind != Verdict::Kind::Done || wqe.request.opcode != ib::Opcode::WriteWithImm)
@@ -49,8 +50,10 @@ Verdict step(Qp& qp, const queue::SendWqe& wqe) VRB_REQUIRES(qp.sq_lock) {
   if (const Verdict v = find_peer(qp, wqe, found); v.kind != Verdict::Kind::Go) return v;
   if (qp.type != ib::QpType::Ud) return connected_step(qp, wqe, *found);
   const local::InsideLane inside(*found);
-  return send_datagram(qp, wqe, *found,
-                       found->qp_index(ib::Qpn{wqe.request.remote_qpn & 0xffffff}));
+  const std::uint32_t index = found->qp_index(ib::Qpn{wqe.request.remote_qpn & 0xffffff});
+  const Verdict v = send_datagram(qp, wqe, *found, index);
+  keep_peer(qp, found);
+  return v;
 }
 
 void complete(Qp& qp, ib::WcStatus status, const ib::Cause& cause) VRB_REQUIRES(qp.sq_lock) {
@@ -147,10 +150,6 @@ Verdict settle_wait(Qp& qp, const Verdict& v, std::uint64_t now) VRB_REQUIRES(qp
       flight.wake_at = std::min(now + kMillisecond, flight.give_up_at);
       break;
     }
-    case Wait::Turn:
-      if (first) flight.give_up_at = now + kTurnPatience;
-      flight.wake_at = now + kPollerFirst;
-      break;
     case Wait::Room:
       flight.wake_at = now + kMillisecond;
       break;
@@ -180,13 +179,30 @@ void retire_front(Qp& qp) {
   qp.sq.advance();
 }
 
+// What the WQE holds at its peer, it holds there even when another process takes over the slot.
+void keep_peer(Qp& qp, const std::shared_ptr<local::Peer>& peer) {
+  if (qp.flight.claimed || qp.flight.assist >= 0) qp.flight.peer = peer;
+}
+
+void let_go_of_peer(Qp& qp) {
+  InFlight& flight = qp.flight;
+  const auto& peer = qp.type == ib::QpType::Ud ? flight.peer : qp.peer;
+  if (peer && flight.assist >= 0) local::drop_assist(*peer, flight.assist);
+  if (peer && flight.claimed && peer->state() == local::PeerState::Ready) {
+    const local::InsideLane inside(*peer);
+    give_claim_back(qp, *peer);
+  }
+  flight.claimed = false;
+  flight.assist = -1;
+  flight.peer.reset();
+}
+
 void abort_flight(Qp& qp) {
   InFlight& flight = qp.flight;
-  if (flight.assist >= 0 && qp.peer) local::drop_assist(*qp.peer, flight.assist);
+  let_go_of_peer(qp);
   flight.started = flight.data_done = flight.claimed = false;
   flight.wait = InFlight::Wait::None;
   flight.offset = flight.in_turn_at = 0;
-  flight.assist = -1;
   flight.mcast_slots.clear();
   flight.mcast_slot = flight.mcast_entry = 0;
 }

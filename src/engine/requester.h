@@ -52,7 +52,9 @@ Verdict find_target(Qp& qp, local::Peer& peer, Target& target) VRB_REQUIRES(qp.s
 void report(const Target& target, std::uint64_t bits, ib::CauseCode code);
 // one_sided.cc: WRITE (also the data of WRITE_WITH_IMM), READ, atomics.
 Verdict one_sided(Qp& qp, const queue::SendWqe& wqe, const Target& target) VRB_REQUIRES(qp.sq_lock);
-// two_sided.cc: SEND and the completion of WRITE_WITH_IMM.
+// two_sided.cc: SEND and the completion of WRITE_WITH_IMM. give_claim_back() ends a claim that came
+// to nothing, so that somebody else can take the receive WQE; needs a lane of that peer.
+void give_claim_back(Qp& qp, local::Peer& peer) VRB_REQUIRES(qp.sq_lock);
 Verdict two_sided(Qp& qp, const queue::SendWqe& wqe, const Target& target) VRB_REQUIRES(qp.sq_lock);
 // move.cc: moves flight.length bytes from or to the peer's ranges, slice by slice, by the tier that
 // reaches them.
@@ -64,6 +66,9 @@ struct RemotePart {
 };
 Verdict move_bytes(Qp& qp, const Target& target, std::span<const RemotePart> parts,
                    std::uint32_t need, bool fetch, bool last_last) VRB_REQUIRES(qp.sq_lock);
+// requester.cc: gives back what the oldest WQE holds at its peer, and notes (UD) whose that is.
+void let_go_of_peer(Qp& qp) VRB_REQUIRES(qp.sq_lock);
+void keep_peer(Qp& qp, const std::shared_ptr<local::Peer>& peer) VRB_REQUIRES(qp.sq_lock);
 // multicast.cc: a UD send to a group.
 Verdict multicast(Qp& qp, const queue::SendWqe& wqe) VRB_REQUIRES(qp.sq_lock);
 // A UD send to the QP at `qp_index` of a process (also each member of a group). Needs a lane of

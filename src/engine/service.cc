@@ -88,6 +88,7 @@ void Engine::service_loop() {
     switchboard_->dispatch(now_ns());
     serve_due();
     clean_dead();
+    put_orphans_back();
     progress();
   }
 }
@@ -99,7 +100,16 @@ void Engine::serve_due() {
   };
   local::take_due(due(local::DueKind::Cq), [this](std::uint32_t index) {
     const std::lock_guard guard(registry_lock);
-    if (const auto found = cqs.find(index); found != cqs.end()) raise_cq_event(*found->second);
+    const auto found = cqs.find(index);
+    if (found == cqs.end()) return;
+    Cq& cq = *found->second;
+    bool armed = false;
+    {
+      const base::SpinGuard cq_guard(cq.lock);
+      queue::SharedCq ring = cq.shared.ring();
+      armed = ring.take_armed(true);  // satisfied: the sender has looked
+    }
+    if (armed) raise_cq_event(cq);
   });
   local::take_due(due(local::DueKind::Srq), [this](std::uint32_t index) {
     const std::lock_guard guard(registry_lock);
@@ -119,6 +129,30 @@ void Engine::serve_due() {
   local::take_due(due(local::DueKind::Peer), [this](std::uint32_t index) {
     if (index < local::kPeers) switchboard_->serve_assist(index);
   });
+}
+
+void Engine::note_orphan(std::uint64_t rq_id, std::uint32_t wqe) {
+  {
+    const std::lock_guard guard(orphan_lock_);
+    orphans_.push_back({rq_id, wqe});
+  }
+  wake_service();
+}
+
+void Engine::put_orphans_back() {
+  std::vector<Orphan> found;
+  {
+    const std::lock_guard guard(orphan_lock_);
+    found.swap(orphans_);
+  }
+  if (found.empty()) return;
+  const std::lock_guard guard(registry_lock);
+  for (const Orphan& orphan : found) {
+    for (auto& [number, srq] : srqs) {
+      const base::SpinGuard rq_guard(srq->rq.lock);
+      if (srq->rq.poster.id() == orphan.rq_id) srq->rq.poster.put_back(orphan.wqe);
+    }
+  }
 }
 
 void Engine::add_pending(Qp& qp) {

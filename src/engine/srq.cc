@@ -80,6 +80,10 @@ ib::Result<void> destroy_srq(Srq* srq) {
   srq->pd.context.events.purge(
       [srq](const AsyncEvent& e) { return e.token == &srq->async_events; });
   srq->async_events.wait_for_none();
+  {
+    const base::SpinGuard guard(srq->rq.lock);
+    srq->rq.poster.retire();
+  }
   engine.memory_if_made()->grace();
   free_recv_queue(engine, srq->rq);
   engine.srq_numbers.release(srq->index);

@@ -28,8 +28,10 @@ Verdict find_peer(Qp& qp, const queue::SendWqe& wqe, std::shared_ptr<local::Peer
     const auto& ah = *static_cast<const Ah*>(wqe.request.ah);
     if (!ah.local) return unreachable(qp, ib::cause(ib::CauseCode::NotLocal, 0, 0));
     const std::uint32_t slot = (remote & 0xffffff) >> 14;
-    if (!qp.last_ud_peer || qp.last_ud_peer->slot != slot ||
-        qp.last_ud_peer->state() == local::PeerState::Dead) {
+    if (qp.flight.peer) {
+      qp.last_ud_peer = qp.flight.peer;
+    } else if (!qp.last_ud_peer || qp.last_ud_peer->slot != slot ||
+               qp.last_ud_peer->state() == local::PeerState::Dead) {
       const auto board = qp.engine().switchboard();
       if (!board) return unreachable(qp, board.error().cause);
       qp.last_ud_peer = (*board)->find(slot);

@@ -2,6 +2,7 @@
 // completion (A25 to A31; IBTA 9.7.4.1, 9.7.5.2.8, 10.2.9). The published CQE is the commit point.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <utility>
 
 #include "base/points.h"
 #include "engine/requester.h"
@@ -10,7 +11,8 @@
 namespace vrb::engine {
 namespace {
 
-constexpr std::uint64_t kTurnPatience = 20'000'000;  // ns
+// Longer than a sender that is not stopped can be away from its core.
+constexpr std::uint64_t kTurnPatience = 1'000'000'000;  // ns
 
 struct Delivery {
   const Target& target;
@@ -83,6 +85,8 @@ Verdict claim(Qp& qp, const queue::SendWqe& wqe, const Delivery& d) VRB_REQUIRES
     if (!d.ring.try_claim(*position, d.peer_index)) continue;
     VRB_POINT("recv.claimed");
     flight.position = *position;
+    flight.ring_at = d.target.entry->rq;
+    flight.ring_id = d.ring.header->id.load(std::memory_order_relaxed);
     flight.claimed = true;
     qp.receiver_behind = false;
     return Verdict::go();
@@ -96,6 +100,7 @@ queue::CqeBody body_of(const Qp& qp, const queue::SendWqe& wqe, const Delivery& 
   const bool write = wqe.request.opcode == ib::Opcode::WriteWithImm;
   body.wqe = static_cast<std::uint32_t>(qp.flight.position & (d.ring.count - 1));
   body.byte_len = static_cast<std::uint32_t>(qp.flight.length);
+  body.rq_id = qp.flight.ring_id;
   body.src_qp = qp.qpn.value;
   body.opcode = write ? ib::WcOpcode::RecvRdmaWithImm : ib::WcOpcode::Recv;
   if (ib::has_imm(wqe.request.opcode)) {
@@ -107,13 +112,12 @@ queue::CqeBody body_of(const Qp& qp, const queue::SendWqe& wqe, const Delivery& 
   return body;
 }
 
-// Wakes whoever sleeps on the CQ, and tells an SRQ's owner that it runs low.
+// Tells the owner that an event is due for the CQ, or that the SRQ runs low.
 void notify(const Delivery& d, bool solicited) {
   local::Shared& shared = *d.target.peer->shared;
   bool wake = false;
-  queue::SharedCq cq = d.cq;
-  if (cq.take_armed(solicited)) {
-    VRB_POINT("arm.taken");
+  if (d.cq.calls_for_event(solicited)) {
+    VRB_POINT("arm.seen");
     local::set_due(shared.due[static_cast<std::size_t>(local::DueKind::Cq)],
                    d.target.entry->recv_cq_index);
     wake = true;
@@ -136,21 +140,25 @@ bool overrun(const queue::SharedCq& cq) {
   return queue::CqWord::unpack(word).state == queue::CqWord::State::Published;
 }
 
-// The senders to a datagram QP share its receive queue, whose WQEs complete in posting order all
-// the same: whoever claimed the one before ours publishes first, unless it was stopped there.
-bool our_turn(const Qp& qp, const Delivery& d) VRB_REQUIRES(qp.sq_lock) {
-  const InFlight& flight = qp.flight;
+// A receive queue completes in posting order, also between several senders of datagrams
+// (IBTA 10.8.3): is the WQE in front of ours claimed by one that has not published yet? Whoever
+// stops there holds nobody up for long.
+bool behind_another(Qp& qp, const Delivery& d) VRB_REQUIRES(qp.sq_lock) {
+  InFlight& flight = qp.flight;
   if (qp.type != ib::QpType::Ud || d.target.entry->rq_kind != 0 || flight.position == 0)
-    return true;
-  const auto& word = d.ring.word(flight.position - 1);
-  const auto before = queue::ClaimWord::unpack(word.load(std::memory_order_acquire));
-  const bool claimed =
-      before.round == flight.position && before.state == queue::ClaimWord::State::Claimed;
-  return !claimed || (flight.wait == InFlight::Wait::Turn && now_ns() >= flight.give_up_at);
+    return false;
+  const std::uint64_t before = flight.position - 1;
+  const auto& word = d.ring.claims->words()[before & (d.ring.count - 1)];
+  const auto claim = queue::ClaimWord::unpack(word.load(std::memory_order_acquire));
+  if (claim.state != queue::ClaimWord::State::Claimed || claim.round != flight.position)
+    return false;
+  const std::uint64_t now = now_ns();
+  if (flight.in_turn_at == 0) flight.in_turn_at = now + kTurnPatience;
+  return now < flight.in_turn_at;
 }
 
 Verdict publish(Qp& qp, const Delivery& d, const queue::CqeBody& body) VRB_REQUIRES(qp.sq_lock) {
-  if (!our_turn(qp, d)) return Verdict::wait_for(InFlight::Wait::Turn);
+  if (behind_another(qp, d)) return Verdict::wait_for(InFlight::Wait::Slice);
   queue::SharedCq cq = d.cq;
   const auto seq = cq.claim(d.peer_index, d.qp_index);
   if (!seq) {
@@ -167,6 +175,7 @@ Verdict publish(Qp& qp, const Delivery& d, const queue::CqeBody& body) VRB_REQUI
                          ib::cause(ib::CauseCode::PeerDied, qp.attr.dest_qpn.value));
   }
   VRB_POINT("cqe.published");
+  qp.flight.claimed = false;
   d.ring.finish(qp.flight.position, d.peer_index);
   VRB_POINT("recv.finished");
   notify(d, body.solicited != 0 || body.status != ib::WcStatus::Success);
@@ -189,25 +198,12 @@ Verdict reject(Qp& qp, const queue::SendWqe& wqe, const Delivery& d, ib::WcStatu
   return qp.type == ib::QpType::Rc ? Verdict::fail(ours, cause) : dropped(cause);
 }
 
-// A receive queue completes in posting order, also between several senders of datagrams
-// (IBTA 10.8.3): is the WQE in front of ours claimed by one that has not published yet? Whoever
-// stops there holds nobody up for long.
-bool behind_another(Qp& qp, const Delivery& d) VRB_REQUIRES(qp.sq_lock) {
-  InFlight& flight = qp.flight;
-  if (qp.type != ib::QpType::Ud || d.target.entry->rq_kind != 0 || flight.position == 0)
-    return false;
-  const std::uint64_t before = flight.position - 1;
-  const auto& word = d.ring.claims->words()[before & (d.ring.count - 1)];
-  const auto claim = queue::ClaimWord::unpack(word.load(std::memory_order_acquire));
-  if (claim.state != queue::ClaimWord::State::Claimed || claim.round != flight.position)
-    return false;
-  const std::uint64_t now = now_ns();
-  if (flight.in_turn_at == 0) flight.in_turn_at = now + kTurnPatience;
-  return now < flight.in_turn_at;
-}
-
 Verdict deliver(Qp& qp, const queue::SendWqe& wqe, const Delivery& d) VRB_REQUIRES(qp.sq_lock) {
   InFlight& flight = qp.flight;
+  if (flight.claimed && d.ring.header->id.load() != flight.ring_id) {
+    flight.claimed = false;  // the queue is another one by now: the message starts anew
+    flight.offset = 0;
+  }
   if (!flight.claimed) {
     if (const Verdict v = claim(qp, wqe, d); v.kind != Verdict::Kind::Go) return v;
   }
@@ -225,11 +221,20 @@ Verdict deliver(Qp& qp, const queue::SendWqe& wqe, const Delivery& d) VRB_REQUIR
     if (moved.kind != Verdict::Kind::Go) return moved;
     VRB_POINT("data.moved");
   }
-  if (behind_another(qp, d)) return Verdict::wait_for(InFlight::Wait::Slice);
   return publish(qp, d, body_of(qp, wqe, d));
 }
 
 }  // namespace
+
+void give_claim_back(Qp& qp, local::Peer& peer) {
+  InFlight& flight = qp.flight;
+  if (!std::exchange(flight.claimed, false)) return;
+  flight.offset = 0;
+  queue::RecvRing ring;
+  // Its owner forbids this before it frees the queue, and waits for our lane.
+  if (!peer.recv_ring(flight.ring_at, ring) || ring.header->id.load() != flight.ring_id) return;
+  ring.give_back(flight.position, static_cast<std::uint16_t>(peer.index));
+}
 
 Verdict two_sided(Qp& qp, const queue::SendWqe& wqe, const Target& target) {
   Delivery d{target,

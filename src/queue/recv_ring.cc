@@ -114,7 +114,7 @@ std::uint32_t RecvRing::unclaimed() const {
 
 RecvPoster::RecvPoster(RecvRingHeader* header, RecvClaims* claims, std::uint32_t entries,
                        std::uint32_t max_sge, std::uint32_t capacity, ib::Pdn pd,
-                       std::uint64_t claims_offset)
+                       std::uint64_t claims_offset, std::uint64_t id)
     : header_(header),
       claims_(claims),
       entries_(entries),
@@ -125,6 +125,7 @@ RecvPoster::RecvPoster(RecvRingHeader* header, RecvClaims* claims, std::uint32_t
   header->max_sge = max_sge;
   header->pd = pd.value;
   header->claims = claims_offset;
+  header->id.store(id, std::memory_order_relaxed);
 }
 
 RecvRing RecvPoster::ring() const {
@@ -184,6 +185,15 @@ std::vector<RecvPoster::Flushed> RecvPoster::take_all(const std::vector<std::uin
   return taken;
 }
 
+void RecvPoster::put_back(std::uint32_t index) {
+  if (index >= entries_ || !use_[index].in_use) return;
+  const auto from = entry(index).sges();
+  const std::vector<ib::Sge> sges(from, from + entry(index).num_sge);
+  const std::uint64_t wr_id = use_[index].wr_id;
+  free_entry(index);
+  post(wr_id, sges);
+}
+
 void RecvPoster::recover(std::uint16_t dead_peer, const std::vector<std::uint32_t>& published) {
   std::vector<std::uint32_t> lost;
   for (std::uint32_t index = 0; index < entries_; ++index) {
@@ -194,12 +204,7 @@ void RecvPoster::recover(std::uint16_t dead_peer, const std::vector<std::uint32_
   std::erase_if(
       lost, [&](std::uint32_t i) { return std::ranges::find(published, i) != published.end(); });
   std::ranges::sort(lost, {}, [this](std::uint32_t index) { return use_[index].position; });
-  for (const std::uint32_t index : lost) {
-    const auto from = entry(index).sges();
-    const std::vector<ib::Sge> sges(from, from + entry(index).num_sge);
-    free_entry(index);
-    post(use_[index].wr_id, sges);
-  }
+  for (const std::uint32_t index : lost) put_back(index);
   // The dead peer may have put a word back and not the hint.
   claims_->head.store(next_ - std::min<std::uint64_t>(next_, entries_), std::memory_order_seq_cst);
 }

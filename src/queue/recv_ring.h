@@ -48,7 +48,9 @@ struct alignas(64) RecvRingHeader {
   std::uint32_t max_sge;
   std::uint32_t pd;      // whose keys the SGEs are
   std::uint64_t claims;  // offset of the RecvClaims in the writable NIC memory
-  std::uint64_t reserved[4];
+  // Names the queue among all that this process ever makes; 0: it is taken away, leave it alone.
+  std::atomic<std::uint64_t> id;
+  std::uint64_t reserved[3];
 };
 static_assert(sizeof(RecvRingHeader) == 64);
 
@@ -139,8 +141,8 @@ class RecvPoster {
   RecvPoster() = default;
   // Both regions zeroed. `capacity` (what the program was promised) <= entries.
   RecvPoster(RecvRingHeader* header, RecvClaims* claims, std::uint32_t entries,
-             std::uint32_t max_sge, std::uint32_t capacity, ib::Pdn pd,
-             std::uint64_t claims_offset);
+             std::uint32_t max_sge, std::uint32_t capacity, ib::Pdn pd, std::uint64_t claims_offset,
+             std::uint64_t id = 1);
 
   // False when `capacity` entries are posted and not completed. `sges.size()` <= max_sge.
   bool post(std::uint64_t wr_id, std::span<const ib::Sge> sges);
@@ -156,6 +158,12 @@ class RecvPoster {
     std::uint64_t wr_id;
   };
   std::vector<Flushed> take_all(const std::vector<std::uint32_t>& spared);
+  // Posts entry `index` again, behind the others: its message came to nothing. Ignored when the
+  // entry is not in use.
+  void put_back(std::uint32_t index);
+  // Before the grace period after which the memory is freed: senders give nothing back any more.
+  void retire() { header_->id.store(0); }
+  std::uint64_t id() const { return header_ == nullptr ? 0 : header_->id.load(); }
   // Posts again, behind the others, the entries that `dead_peer` had claimed, except those in
   // `published` (their CQE stands). The dead peer's lanes are known to be gone.
   void recover(std::uint16_t dead_peer, const std::vector<std::uint32_t>& published);

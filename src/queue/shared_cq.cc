@@ -95,6 +95,11 @@ void SharedCq::abandon(std::uint64_t seq, std::uint16_t peer, std::uint16_t qp) 
                                        std::memory_order_acq_rel);
 }
 
+bool SharedCq::calls_for_event(bool solicited) const {
+  const auto armed = static_cast<Armed>(header_->armed.load(std::memory_order_seq_cst));
+  return armed == Armed::Any || (armed == Armed::Solicited && solicited);
+}
+
 bool SharedCq::take_armed(bool solicited) {
   std::uint32_t seen = header_->armed.load(std::memory_order_seq_cst);
   for (std::uint32_t turns = kRaces; turns != 0; --turns) {
@@ -271,6 +276,17 @@ std::uint32_t SharedCqConsumer::backlog_hint() const {
   const std::int64_t claimed = std::max<std::int64_t>(CqWord::distance(tail, next_), 0);
   return static_cast<std::uint32_t>(
       std::min<std::uint64_t>(std::uint64_t(claimed) + held_count_, cq_.entries()));
+}
+
+std::vector<SharedCqConsumer::Published> SharedCqConsumer::published_by(std::uint16_t peer) const {
+  std::vector<Published> found;
+  for (std::uint64_t i = 0; i < cq_.entries(); ++i) {
+    const SharedCqe& entry = cq_.at(i);
+    const CqWord w = CqWord::unpack(entry.word.load(std::memory_order_acquire));
+    if (w.state != State::Published || w.peer != peer) continue;
+    found.push_back({w.qp, load_body(entry.body).wqe});
+  }
+  return found;
 }
 
 void SharedCqConsumer::void_claims_of(std::uint16_t peer) {

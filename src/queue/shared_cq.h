@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "ib/types.h"
 
@@ -39,7 +40,8 @@ struct CqeBody {
   std::uint8_t wc_flags = 0;
   std::uint8_t solicited = 0;
   std::uint64_t cause_args[2] = {};
-  std::uint8_t reserved[16] = {};
+  std::uint64_t rq_id = 0;  // of the receive queue in which `wqe` was claimed
+  std::uint64_t reserved = 0;
 };
 static_assert(sizeof(CqeBody) == 56);
 
@@ -55,7 +57,7 @@ enum class Armed : std::uint32_t { No = 0, Solicited = 1, Any = 2 };
 struct alignas(64) SharedCqHeader {
   std::atomic<std::uint64_t> tail;  // hint: anyone may push it forward
   std::uint64_t pad0[7];
-  std::atomic<std::uint32_t> armed;  // an Armed; taken by whoever delivers the event
+  std::atomic<std::uint32_t> armed;  // an Armed; taken by the owner, who delivers the event
   std::uint32_t pad1[15];
 };
 static_assert(sizeof(SharedCqHeader) == 128);
@@ -104,10 +106,12 @@ class SharedCq {
   bool publish(std::uint64_t seq, std::uint16_t peer, std::uint16_t qp, const CqeBody& body);
   // Producer: gives up an entry that claim() returned without publishing it (it becomes Void).
   void abandon(std::uint64_t seq, std::uint16_t peer, std::uint16_t qp);
-  // Producer, after publish(): takes the arming if this completion satisfies it; true means that
-  // the caller must deliver the event. publish() is a full fence before this look, req_notify one
-  // after its store (A29). `solicited`: the message asked for it, or the completion is in error
-  // (IBTA 11.4.2.2).
+  // Producer, after publish(): does this completion satisfy the arming? Then the owner must be
+  // told, and takes the arming itself: a producer that stops in between has taken nothing from
+  // others. publish() is a full fence before this look, req_notify one after its store (A29).
+  // `solicited`: the message asked for it, or the completion is in error (IBTA 11.4.2.2).
+  bool calls_for_event(bool solicited) const;
+  // Owner: takes the arming if a completion satisfies it; true means that the event is due now.
   bool take_armed(bool solicited);
 
   // Owner: arms (never weakens Any to Solicited), full fence included.
@@ -143,6 +147,12 @@ class SharedCqConsumer {
   std::uint32_t backlog() const;
   // Entries claimed or published and not yet taken as the tail hint tells, in constant time.
   std::uint32_t backlog_hint() const;
+  // What a peer has published and poll() holds back, behind a claim of somebody else.
+  struct Published {
+    std::uint16_t qp;
+    std::uint32_t wqe;
+  };
+  std::vector<Published> published_by(std::uint16_t peer) const;
   // Turns the claims of a dead peer into Void. Published entries stay.
   void void_claims_of(std::uint16_t peer);
   const SharedCq& ring() const { return cq_; }

@@ -19,8 +19,8 @@ struct Forks : ::testing::Test {
     parent = &stage.start("parent");
     other = &stage.start("other");
     bases = {*open_node(stage, *parent, true), *open_node(stage, *other)};
-    outward = &sessions.add(*parent, *other, {{kForever, kAllOps, 1}, {}, true});
-    inward = &sessions.add(*other, *parent, {{kForever, kAllOps, 1}, {}, true});
+    outward = &sessions.add(*parent, *other, {{kForever, kAllOps, 1}, {}});
+    inward = &sessions.add(*other, *parent, {{kForever, kAllOps, 1}, {}});
     go_on();
   }
   // Both directions make some rounds from now on.

@@ -45,7 +45,7 @@ struct Kills : ::testing::Test {
 
   Session& begin(Process& victim) {
     open_node(stage, victim);
-    return sessions.add(victim, *target, {{kForever, kAllOps, 1}, {}, true});
+    return sessions.add(victim, *target, {{kForever, kAllOps, 1}, {}});
   }
   void wait_for_moment(const Session& session, std::uint32_t moment) {
     sessions.run_until(
@@ -118,7 +118,7 @@ TEST_F(Kills, AtRandomMomentsHarmNobodyElse) {
   const auto base = open_node(stage, *target);
   const auto other_base = open_node(stage, *other, true);
   ASSERT_TRUE(base && other_base);
-  Session& steady = sessions.add(*other, *target, {{kForever, kAllOps, 0}, {}, true});
+  Session& steady = sessions.add(*other, *target, {{kForever, kAllOps, 0}, {}});
   Process* victim = &stage.start("victim0");
   std::uint32_t same_slot = 0, last_slot = ~0U;
   while (count < kills() && !HasFailure()) {

@@ -41,8 +41,9 @@ enum class Tag : std::uint32_t {
   Refilled,
   Forked,
   Passed,
-  Ready,   // of a child that holds
-  Failed,  // `text` says what; the node then exits with status 3
+  Ready,    // of a child that holds
+  Arrived,  // `number` messages of a session so far, when Open asked for it
+  Failed,   // `text` says what; the node then exits with status 3
 };
 
 enum class ForkKind : std::uint32_t {
@@ -114,6 +115,7 @@ struct Message {
                              // Forked: the pid; Passed
   ForkKind fork = ForkKind::Exit;
   bool polling = false;          // Open: poll instead of sleeping for events
+  bool tell_arrivals = false;    // Open
   std::uint32_t cq_entries = 0;  // Open: 0 = the usual
   Endpoint end;
   Clocks clocks;

@@ -49,6 +49,7 @@ void Node::completed(const nic::Completion& completion) {
   for (auto& [id, end] : sessions_) {
     if (!end->owns(completion.qpn)) continue;
     end->completed(completion);
+    if (telling_ && (completion.wr_id & kSendWrId) == 0) tell_arrivals(*end);
     const bool from_srq = completion.qpn == end->endpoint().srq_qpn;
     if (from_srq && (completion.wr_id & kSendWrId) == 0) {
       nic_->release_srq_buffer(completion.wr_id);
@@ -59,22 +60,30 @@ void Node::completed(const nic::Completion& completion) {
   fail("a completion for a QP that is not there");
 }
 
+void Node::tell_arrivals(const SessionEnd& end) {
+  Message arrived;
+  arrived.tag = Tag::Arrived;
+  arrived.session = end.id();
+  for (const std::uint64_t count : end.outcome().received) {
+    arrived.number += static_cast<std::uint32_t>(count);
+  }
+  answer(arrived);
+}
+
+// Tells of the rounds that are done before it posts the next one.
 void Node::pump_sessions() {
   for (auto& [id, end] : sessions_) {
-    const bool over = end->pump();
-    const Outcome outcome = end->outcome();
     const std::uint32_t every = works_[id].progress_every;
     Message news;
     news.session = id;
-    news.outcome = outcome;
-    news.number = static_cast<std::uint32_t>(outcome.rounds);
-    if (over) {
-      news.tag = Tag::Ran;
-      answer(news);
-    } else if (end->running() && every != 0 && end->take_progress(every)) {
+    if (end->running() && every != 0 && end->take_progress(every)) {
       news.tag = Tag::Progress;
       answer(news);
     }
+    if (!end->pump()) continue;
+    news.tag = Tag::Ran;
+    news.outcome = end->outcome();
+    answer(news);
   }
 }
 

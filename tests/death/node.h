@@ -46,6 +46,7 @@ class Node {
 
   bool serve_completions();
   void completed(const nic::Completion& completion);
+  void tell_arrivals(const SessionEnd& end);
   void pump_sessions();
   void rest();
   SessionEnd& session(std::uint32_t id);
@@ -58,6 +59,7 @@ class Node {
   std::map<std::uint32_t, Work> works_;
   std::vector<pid_t> children_;
   bool polling_ = false;
+  bool telling_ = false;  // of each message that arrives
   bool armed_ = false;
   bool holding_ = false;  // no receives are posted to the SRQ
   bool done_ = false;

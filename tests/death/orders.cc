@@ -49,6 +49,7 @@ void Node::obey(const Message& order) {
 
 void Node::open(const Message& order) {
   polling_ = order.polling;
+  telling_ = order.tell_arrivals;
   nic_ = std::make_unique<Nic>(order.cq_entries == 0 ? kCqEntries : order.cq_entries);
   nic_->fill_srq();
   Message opened;

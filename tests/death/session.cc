@@ -55,7 +55,8 @@ void Session::order(End& end, Tag tag) {
 // Nothing more will come of it.
 bool Session::over() const {
   const auto& [from, to] = ends_;
-  return given_up_ || (ran_ && !plan_.keep) || from.gone() || (to.gone() && !to.paired);
+  const bool ended = ran_ || from.gone() || (to.gone() && !to.paired);
+  return given_up_ || (ended && !plan_.keep);
 }
 
 void Session::step() {

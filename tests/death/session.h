@@ -15,7 +15,7 @@ namespace vrb::death {
 struct SessionPlan {
   Work work;
   Clocks clocks;
-  bool keep = false;  // when the work is done it stays, for again()
+  bool keep = false;  // it stays when the work is done or the initiator has gone, until halt()
 };
 
 class Session {

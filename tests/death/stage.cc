@@ -105,12 +105,13 @@ void Stage::gather(const std::string& waiting_for) {
 
 void Stage::judge(const Event& event) {
   if (event.kind == Event::Kind::Said && event.message.tag == Tag::Failed) {
-    ADD_FAILURE() << title_ << ": " << event.who->name() << ": " << event.message.text.data();
+    throw Failure(title_ + ": " + event.who->name() + ": " + event.message.text.data());
   }
   if (event.kind != Event::Kind::Died) return;
   if (std::find(doomed_.begin(), doomed_.end(), event.who) != doomed_.end()) return;
-  ADD_FAILURE() << title_ << ": " << event.who->name() << " ended with "
-                << (event.who->killed() ? "signal " : "status ") << event.who->status();
+  throw Failure(title_ + ": " + event.who->name() + " ended with " +
+                (event.who->killed() ? "signal " : "status ") +
+                std::to_string(event.who->status()));
 }
 
 Event Stage::next(const std::string& waiting_for) {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 
 #include "process.h"
 
@@ -26,6 +27,12 @@ struct Event {
   Message message;
 };
 
+// A process failed or ended although nobody asked for it: there is nothing left to wait for.
+class Failure : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 class Stage {
  public:
   Stage();
@@ -39,7 +46,7 @@ class Stage {
   Process& adopt(Process& parent, const std::string& name, pid_t pid);
   void forget(Process& process);  // and kills it
 
-  // The next event. A Failed message, and an end that nobody asked for, are failures of the test.
+  // The next event. Throws a Failure.
   Event next(const std::string& waiting_for);
   // Sends an order and waits for its answer; what others say meanwhile goes to `on_event`. Empty:
   // the process died, or stopped first.

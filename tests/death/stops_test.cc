@@ -213,7 +213,8 @@ struct WithClaim : Stops, ::testing::WithParamInterface<const char*> {};
 TEST_P(WithClaim, TwoOthersGoOn) {
   const std::uint32_t operations = sample_divisor() == 1 ? 100'000 : 10'000;
   const std::uint32_t rounds = operations / 9 / 2 + 1;
-  Process& target = open("target");
+  // Larger than all their receives: the claim uses the ring up.
+  Process& target = open("target", false, 2 * operations);
   Process& first = open("first", true);
   Process& second = open("second");
   Process& third = open_with_point("third", std::string(GetParam()) + ":stop:5");
@@ -236,7 +237,59 @@ TEST_P(WithClaim, TwoOthersGoOn) {
 INSTANTIATE_TEST_SUITE_P(Point, WithClaim,
                          ::testing::Values("recv_claimed", "recv.claimed", "data.moved",
                                            "cq_claimed", "cqe.claimed", "cq_body_written",
-                                           "cqe.published", "recv_done", "arm.taken", "event.due"),
+                                           "cqe.published", "recv_done", "arm.seen", "event.due"),
+                         name_of);
+
+// A claim that has used up a small ring holds the others back, and is no overrun (A27).
+TEST_F(Stops, ASmallRingIsUsedUpUntilItGoesOn) {
+  Process& target = open("target", false, 64);
+  Process& first = open("first", true);
+  Process& third = open_with_point("third", "cqe.claimed:stop:5");
+  Session& stuck = sessions.add(third, target, {{50, kAllOps, 0}, {}});
+  sessions.run_until([&] { return third.state() == Process::State::Stopped; }, "the stop");
+  Session& one = sessions.add(first, target, {{200, kAllOps, 1}, {}});
+  sessions.run_until([&] { return one.progress() >= 8; }, "progress");
+  third.signal(SIGCONT);
+  sessions.finish(one);
+  one.expect_complete();
+  sessions.finish(stuck);
+  stuck.expect_complete();
+  for (Process* process : {&first, &third, &target}) stage.quit(*process);
+}
+
+struct Sleepers : Stops, ::testing::WithParamInterface<const char*> {};
+
+// A29: the sender publishes a completion and dies before the sleeping target has been told.
+TEST_P(Sleepers, WakeWhenTheSenderDies) {
+  SpawnOptions options;
+  options.name = "sender";
+  options.environment = {{"VERBENA_POINT", std::string(GetParam()) + ":kill:20"}};
+  Process& sender = stage.start(options);
+  open_node(stage, sender);
+  Process& target = stage.start("target");
+  Message order;
+  order.tag = Tag::Open;
+  order.tell_arrivals = true;
+  ASSERT_TRUE(stage.ask(target, order, Tag::Opened));
+  stage.expect_death(sender);
+  Session& session = sessions.add(sender, target, {{1000, kSend, 1}, {}, true});
+  // Nobody orders anything from the target after the end, so that only its event can wake it.
+  for (std::uint32_t arrived = 0; sender.alive() || arrived < session.progress() + 1;) {
+    const Event event = stage.next("the last message");
+    if (event.message.tag == Tag::Arrived) arrived = event.message.number;
+    session.on_event(event);
+    session.step();
+  }
+  session.give_up();
+  sessions.finish(session);
+  EXPECT_EQ(session.receiver().received[0], session.progress() + 1);
+  EXPECT_EQ(session.receiver().wrong, 0u);
+  stage.quit(target);
+}
+
+INSTANTIATE_TEST_SUITE_P(Point, Sleepers,
+                         ::testing::Values("cqe.published", "recv_done", "recv.finished",
+                                           "arm.seen", "due.word", "due.summary", "event.due"),
                          name_of);
 
 struct InsideALane : Stops, ::testing::WithParamInterface<const char*> {};
@@ -265,7 +318,7 @@ TEST_P(InsideALane, DeregReturnsAndTheMemoryStaysAsItIs) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Point, InsideALane,
-                         ::testing::Values("lane.entered", "put.tail", "lane.leaving"), name_of);
+                         ::testing::Values("lane.entered", "data.copied", "lane.leaving"), name_of);
 
 #endif
 

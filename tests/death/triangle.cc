@@ -10,6 +10,8 @@ namespace vrb::death {
 namespace {
 
 constexpr std::uint32_t kFewRounds = 5;
+// Larger than all receives of a run: a claim of a stopped process uses the ring up (A27).
+constexpr std::uint32_t kLargeCq = 8192;
 
 const char* word_of(int signal) { return signal == SIGKILL ? "kill" : "stop"; }
 
@@ -47,7 +49,7 @@ void Triangle::start(bool counting) {
 // The initiator polls; the others sleep for events.
 void Triangle::open() {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    if (const auto held = open_node(stage_, *nodes_[i], i == 0)) bases_[i] = *held;
+    if (const auto held = open_node(stage_, *nodes_[i], i == 0, kLargeCq)) bases_[i] = *held;
   }
   if (fault_ && victim()->alive()) slot_.emplace(*victim());
 }

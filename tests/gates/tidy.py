@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-# clang-tidy over every file of compile_commands.json. What passed is remembered in BUILD_DIR/tidy under a hash of
+# clang-tidy over every file of compile_commands.json, those of tests only with --tests. What passed is remembered in BUILD_DIR/tidy under a hash of
 # the file, the headers of ours that it reaches, its command, the checks and the tool, and is not run again.
-# Usage: tidy.py BUILD_DIR [--jobs N] [PATTERN...]
+# Usage: tidy.py BUILD_DIR [--jobs N] [--tests] [PATTERN...]
 # SPDX-License-Identifier: Apache-2.0
 import argparse
 import concurrent.futures
@@ -52,9 +52,15 @@ def tidy(entry, build, root, marker):
     return (run.stdout + ("" if run.stdout.strip() else run.stderr)).strip()
 
 
-def check(build, jobs, patterns, root=tree.ROOT):
+def is_test(path, root):
+    return path.endswith("_test.cc") or path.startswith(os.path.join(root, "tests"))
+
+
+def check(build, jobs, tests, patterns, root=tree.ROOT):
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         entries = [entry for entry in json.load(file) if entry["file"].startswith(root + os.sep)]
+    if not tests:
+        entries = [entry for entry in entries if not is_test(entry["file"], root)]
     if patterns:
         entries = [entry for entry in entries if any(part in entry["file"] for part in patterns)]
     cache = os.path.join(build, "tidy")
@@ -80,6 +86,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--tests", action="store_true")
     parser.add_argument("patterns", nargs="*", help="only files whose path contains one of these")
     args = parser.parse_args()
-    sys.exit(tree.report("tidy", *check(args.build, args.jobs, args.patterns)))
+    sys.exit(tree.report("tidy", *check(args.build, args.jobs, args.tests, args.patterns)))

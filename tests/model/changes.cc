@@ -162,7 +162,7 @@ void Model::connect(Endpoint& e, bool orphan) {
   e.access = kAll;
   if (random_.chance(20)) e.access = static_cast<std::uint32_t>(random_.below(16));
   e.qkey = static_cast<std::uint32_t>(random_.bits()) & 0x7fffffff;
-  e.rnr_retry = random_.chance(80) ? 7 : 1;
+  e.rnr_retry = random_.chance(65) ? 7 : 1;
   ConnectOrder order{e.id, e.peer != nullptr ? e.peer->qpn : 0, e.access, e.qkey, e.type};
   order.rnr_retry = e.rnr_retry;
   order.timeout = orphan ? kImpatient : kPatient;

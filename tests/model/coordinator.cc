@@ -155,7 +155,7 @@ void Coordinator::part() {
   }
 }
 
-Tally Coordinator::run(std::uint64_t seed, std::uint64_t operations) {
+std::string Coordinator::run(std::uint64_t seed, std::uint64_t operations) {
   try {
     std::vector<Greeting> greetings;
     for (const Link& link : links_) {
@@ -169,7 +169,12 @@ Tally Coordinator::run(std::uint64_t seed, std::uint64_t operations) {
   } catch (const std::exception& error) {
     throw Mismatch("round " + std::to_string(rounds_) + ": " + error.what());
   }
-  return {rounds_, model_->operations(), model_->faults(), model_->failures()};
+  std::string text = std::to_string(model_->operations()) + " operations in " +
+                     std::to_string(rounds_) + " rounds";
+  for (const auto& [what, count] : model_->tally()) {
+    text += ", " + what + ": " + std::to_string(count);
+  }
+  return text;
 }
 
 }  // namespace vrb::model

@@ -19,10 +19,6 @@ struct Layout {
   bool cma = true;                        // false: the kernel refuses process_vm_*
 };
 
-struct Tally {
-  std::uint64_t rounds = 0, operations = 0, faults = 0, failures = 0;
-};
-
 class Coordinator {
  public:
   explicit Coordinator(const Layout& layout);
@@ -30,8 +26,8 @@ class Coordinator {
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 
-  // Throws Mismatch or std::runtime_error, with the round in its words.
-  Tally run(std::uint64_t seed, std::uint64_t operations);
+  // Returns what was done, in words. Throws Mismatch, with the round in its words.
+  std::string run(std::uint64_t seed, std::uint64_t operations);
 
  private:
   struct Link {

@@ -24,7 +24,6 @@ std::uint32_t need_of(Opcode opcode) {
 
 // The queue ends in an error: RC in ERR with its receives, UC and UD only the send queue.
 void Model::fail(Endpoint& e) {
-  ++failures_;
   e.failed = true;
   if (e.type != ib::QpType::Rc) {
     e.send_error = true;
@@ -276,6 +275,7 @@ void Model::post_refused(Endpoint& e) {
   expected.what = "a work request to be refused by " + describe(e);
   node.go.message.put_list(sges);
   ++operations_;
+  ++tally_["refused"];
 }
 
 }  // namespace vrb::model

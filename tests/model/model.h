@@ -23,8 +23,8 @@ class Model {
 
   std::deque<Node>& nodes() { return nodes_; }
   std::uint64_t operations() const { return operations_; }
-  std::uint64_t faults() const { return faults_; }
-  std::uint64_t failures() const { return failures_; }
+  // How many work requests there were of each operation, and of each way to fail.
+  const std::map<std::string, std::uint64_t>& tally() const { return tally_; }
 
   void set_up();  // into node.prepare
   void change();  // into node.prepare
@@ -136,7 +136,8 @@ class Model {
   std::deque<Endpoint> endpoints_;
   std::vector<Endpoint*> datagrams_;  // the UD ones
   std::vector<Contended> contended_;
-  std::uint64_t round_ = 0, operations_ = 0, faults_ = 0, failures_ = 0;
+  std::uint64_t round_ = 0, operations_ = 0;
+  std::map<std::string, std::uint64_t> tally_;
   // What each operation of this round did to memory, for the report of a difference.
   struct Deed {
     std::uint32_t node;

@@ -56,12 +56,7 @@ void run(const Layout& layout, std::uint64_t share) {
         test->test_suite_name(), test->name());
     std::fflush(stdout);
     try {
-      const Tally tally = Coordinator(layout).run(seed, each);
-      std::printf("%llu operations in %llu rounds, %llu meant to fail, %llu queues in error\n",
-                  static_cast<unsigned long long>(tally.operations),
-                  static_cast<unsigned long long>(tally.rounds),
-                  static_cast<unsigned long long>(tally.faults),
-                  static_cast<unsigned long long>(tally.failures));
+      std::printf("%s\n", Coordinator(layout).run(seed, each).c_str());
     } catch (const std::exception& error) {
       FAIL() << error.what();
     }

@@ -191,7 +191,7 @@ Outcome Rank::execute(Verb verb, Message& in, Message& out) {
       collect(in.take<CollectOrder>(), out);
       return {};
     case Verb::Show:
-      if (arena_ != visible_) std::memcpy(visible_, arena_, kArenaBytes);
+      if (arena_ != visible_) copy_words(visible_, arena_, kArenaBytes);
       return {};
     case Verb::Leave:
       break;
@@ -405,6 +405,7 @@ void Rank::leave(Message& out) {
   for (engine::Pd* pd : pds_) must(engine::dealloc_pd(pd), "dealloc_pd");
   must(engine::destroy_channel(channel_), "destroy_channel");
   must(engine::close_device(context_), "close_device");
+  engine::free_context(context_);
 }
 
 int serve_ranks(std::span<char*> arguments) {

@@ -98,7 +98,7 @@ void Model::share_out_budgets() {
   for (Endpoint& e : endpoints_) {
     const bool paired = e.peer != nullptr && e.peer != &e;
     if (e.budget == 0 || (e.peer == &e)) continue;
-    const unsigned percent = e.type == ib::QpType::Ud ? 10 : 3;
+    const unsigned percent = e.type == ib::QpType::Ud ? 10 : 6;
     if (!e.orphan && !random_.chance(percent)) continue;
     if (paired && e.peer->fault_at != ~0U) continue;  // one side at a time
     e.fault_at = e.orphan ? 0 : static_cast<std::uint32_t>(random_.below(e.budget));
@@ -128,7 +128,7 @@ void Model::act(Endpoint& e) {
   Node& node = nodes_[e.node];
   const bool crowded = node.awaited > kMostAwaited || node.go.expected.size() > kMostPosts;
   if (e.posted == e.fault_at && post_fault(e)) {
-    ++faults_;
+    if (!e.failed) ++tally_["dropped"];
     e.fault_at = ~0U;
     if (e.failed) e.budget = static_cast<std::uint32_t>(random_.below(std::min(e.budget, 4U)));
     return;

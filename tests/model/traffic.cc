@@ -42,6 +42,10 @@ void Model::post(Endpoint& e, Draft& d) {
   node.go.message.put_list(d.sges);
   ++e.posted;
   ++operations_;
+  ++tally_[kNames[static_cast<int>(o.opcode)]];
+  if (failed) {
+    ++tally_["status " + std::to_string(static_cast<int>(d.status)) + " " + cause_name(d.cause)];
+  }
   if (e.sig_all || failed || (o.flags & ib::kSendSignaled) != 0) {
     e.sent.push_back(std::move(sent));
     e.unsignalled.reset();
