@@ -18,7 +18,7 @@ namespace vrb::death {
 namespace {
 
 std::vector<std::string> environment_with(
-    const std::vector<std::pair<std::string, std::string>>& added) {
+    const std::vector<std::pair<std::string, std::string>>& added, bool filtered) {
   std::map<std::string, std::string> all;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
@@ -28,6 +28,9 @@ std::vector<std::string> environment_with(
   // A child of a fork makes threads of its own, which TSan refuses unless told.
   std::string& tsan = all["TSAN_OPTIONS"];
   tsan += (tsan.empty() ? "" : ":") + std::string("die_after_fork=0");
+  // LeakSanitizer's tracer needs ptrace, and waits for ever where a filter refuses it.
+  std::string& asan = all["ASAN_OPTIONS"];
+  if (filtered) asan += (asan.empty() ? "" : ":") + std::string("detect_leaks=0");
   for (const auto& [name, value] : added) all[name] = value;
   std::vector<std::string> lines;
   for (const auto& [name, value] : all) lines.push_back(name + "=" + value);
@@ -83,7 +86,7 @@ Process::Process(const SpawnOptions& options) : name_(options.name) {
   std::vector<std::string> arguments = {"death-" + options.name, "--role", options.role};
   if (!options.filter.empty()) arguments.insert(arguments.end(), {"--filter", options.filter});
   if (options.uid >= 0) arguments.insert(arguments.end(), {"--uid", std::to_string(options.uid)});
-  pid_ = spawn(arguments, environment_with(options.environment), control, spare);
+  pid_ = spawn(arguments, environment_with(options.environment, !options.filter.empty()), control, spare);
   close(control);
   close(spare);
 }
