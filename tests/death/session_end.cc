@@ -2,6 +2,7 @@
 #include "session_end.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 namespace vrb::death {
@@ -105,6 +106,15 @@ void SessionEnd::withdraw_memory() {
   marked_ = true;
 }
 
+namespace {
+
+// As the NIC writes it, for nothing but the coordinator's messages orders the two.
+std::uint64_t load_word(std::byte* at) {
+  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(at)).load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
 View SessionEnd::look(std::uint32_t round) const {
   View view;
   const std::uint64_t seed = std::uint64_t{id_} << 32 | round;
@@ -112,8 +122,8 @@ View SessionEnd::look(std::uint32_t round) const {
   const std::byte expected = marked_ ? kMark : std::byte{0};
   view.untouched = std::all_of(region_->at(0), region_->at(kRegionBytes),
                                [=](std::byte byte) { return byte == expected; });
-  std::memcpy(&view.fetch_add, region_->at(kFetchAddWord), 8);
-  std::memcpy(&view.compare_swap, region_->at(kCompareSwapWord), 8);
+  view.fetch_add = load_word(region_->at(kFetchAddWord));
+  view.compare_swap = load_word(region_->at(kCompareSwapWord));
   return view;
 }
 
