@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # Stock perftest on Verbena next to TCP over loopback, measured in turn in the same run, both ends pinned to a core
-# of their own. Each number is the median of the repeats. Latency is half a round trip for WRITE, SEND and TCP, the
+# of their own, where they spin (only qperf sleeps: the first row). Numbers are medians of the repeats. Latency is half a round trip for WRITE, SEND and TCP, the
 # whole of it for READ (the tools' own definitions). Usage: perftest_vs_tcp.py [--json FILE] [--repeats N] [--quick]
 # SPDX-License-Identifier: Apache-2.0
 import argparse
@@ -20,7 +20,8 @@ LATENCY_BYTES, BANDWIDTH_BYTES = 8, 65536
 
 # name, program or qperf test, what it measures, the row that it is compared with
 ROWS = (
-    ("TCP latency", "tcp_lat", "us", None),
+    ("TCP, sleeping", "tcp_lat", "us", None),
+    ("TCP latency", "tcp_ping", "us", None),
     ("WRITE latency", "ib_write_lat", "us", "TCP latency"),
     ("READ latency", "ib_read_lat", "us", "TCP latency"),
     ("SEND latency", "ib_send_lat", "us", "TCP latency"),
@@ -77,6 +78,13 @@ def qperf(test, args, port):
     return {"value": float(found.group(1)) * (1e-3 if found.group(2) == "ns" else 1e-6)}
 
 
+def tcp_ping(_, args, port):
+    """Spins in recv(), as perftest does in ibv_poll_cq(); qperf sleeps there."""
+    common = [args.tcp_ping, "-p", str(port), "-s", str(LATENCY_BYTES), "-n", str(args.latency_count)]
+    output = two_ends(common, common + ["127.0.0.1"], port, args.cores)
+    return {"value": float(output.split()[1]) * 1e-3}
+
+
 def perftest(program, args, port):
     latency = program.endswith("_lat")
     size, count = (LATENCY_BYTES, args.latency_count) if latency else (BANDWIDTH_BYTES, args.bandwidth_count)
@@ -106,7 +114,7 @@ def measure(args):
         for name, program, _, _ in ROWS:
             port += 1
             show(f"\r{repeat + 1}/{args.repeats} {name:20}")
-            run = perftest if program.startswith("ib_") else qperf
+            run = perftest if program.startswith("ib_") else tcp_ping if program == "tcp_ping" else qperf
             results[name].append(run(program, args, port))
     show("\r" + " " * 40 + "\r")
     return results
@@ -148,6 +156,7 @@ def arguments():
                         default=[cores[0], cores[-1]], help="the server's and the client's, default first and last")
     args = parser.parse_args()
     args.verbena = os.path.abspath(args.verbena)
+    args.tcp_ping = os.path.join(os.path.dirname(args.verbena), "..", "bench", "tcp_ping")
     args.repeats = 1 if args.quick else args.repeats
     args.seconds = 1 if args.quick else 2
     args.latency_count = 20000 if args.quick else 100000

@@ -86,7 +86,8 @@ Process::Process(const SpawnOptions& options) : name_(options.name) {
   std::vector<std::string> arguments = {"death-" + options.name, "--role", options.role};
   if (!options.filter.empty()) arguments.insert(arguments.end(), {"--filter", options.filter});
   if (options.uid >= 0) arguments.insert(arguments.end(), {"--uid", std::to_string(options.uid)});
-  pid_ = spawn(arguments, environment_with(options.environment, !options.filter.empty()), control, spare);
+  pid_ = spawn(arguments, environment_with(options.environment, !options.filter.empty()), control,
+               spare);
   close(control);
   close(spare);
 }
