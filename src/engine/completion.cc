@@ -96,7 +96,7 @@ void push_completion(Cq& cq, const queue::OwnCqe& cqe, bool solicited) {
     }
   }
   if (event) raise_cq_event(cq);
-  if (overrun) raise_async(cq.context, ib::EventType::CqErr, cq.handle, cq.async_events);
+  if (overrun) cq.context.engine.note_overrun(cq);
 }
 
 void purge_completions(Qp& qp) {

@@ -131,7 +131,8 @@ Config parse_config(const Environment& environment, const UserLookup& user) {
   if (auto v = get("VERBENA_LOCAL_TRUST"); !v.empty()) parse_trust(config, v, user);
   if (auto v = get("VERBENA_TREE"); !v.empty()) parse_tree(config, v);
   for (const auto& [name, flag] :
-       {std::pair{"VERBENA_EXPLAIN", &config.explain}, std::pair{"VERBENA_MOVE", &config.move}}) {
+       {std::pair{"VERBENA_EXPLAIN", &config.explain}, std::pair{"VERBENA_MOVE", &config.move},
+        std::pair{"VERBENA_CMA", &config.cma}}) {
     if (auto v = get(name); !v.empty()) parse_flag(config, name, v, *flag);
   }
   return config;

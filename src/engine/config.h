@@ -20,6 +20,7 @@ struct Config {
   unsigned mtu = 0;                 // VERBENA_MTU in bytes; 0: what the interfaces carry
   bool explain = false;             // VERBENA_EXPLAIN=0|1
   bool move = true;                 // VERBENA_MOVE=0|1: the shared-pages tier
+  bool cma = true;                  // VERBENA_CMA=0|1: copies by process_vm_*
   std::vector<uid_t> trusted_uids;  // VERBENA_LOCAL_TRUST=name|uid,...; sorted
   unsigned kernel_major = 0;        // VERBENA_KERNEL=6.1: features of later kernels are not used;
   unsigned kernel_minor = 0;        //   0.0: nothing is masked

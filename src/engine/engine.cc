@@ -84,6 +84,7 @@ ib::Result<local::Switchboard*> Engine::switchboard() {
   if (!switchboard_) {
     local::TrustPolicy policy;
     for (const uid_t uid : config().trusted_uids) policy.trusted_uids.push_back(uid);
+    policy.no_cma = !config().cma;
     policy.wire_only = config().carrier == Carrier::Wire;
     if (doorbell_ < 0) doorbell_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (doorbell_ < 0)

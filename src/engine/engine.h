@@ -97,6 +97,9 @@ class Engine {
   // A peer completed entry `wqe` of a receive queue for a QP that is not there any more: when the
   // queue is an SRQ, the service thread posts the entry again.
   void note_orphan(std::uint64_t rq_id, std::uint32_t wqe);
+  // A CQ has overrun: the service thread moves every QP that uses it to the error state
+  // (IBTA 11.6.3.1), for completions of theirs are lost.
+  void note_overrun(Cq& cq);
 
  private:
   void start_service();
@@ -104,7 +107,8 @@ class Engine {
   void serve_due();   // service thread
   void clean_dead();  // service thread
   void clean_dead_peer(std::uint32_t index);
-  void put_orphans_back();  // service thread
+  void put_orphans_back();           // service thread
+  void fail_users_of_overrun_cqs();  // service thread
   friend void* service_main(void*);
 
   std::mutex start_lock_;
@@ -142,6 +146,8 @@ class Engine {
   };
   std::mutex orphan_lock_;
   std::vector<Orphan> orphans_;
+  std::mutex overrun_lock_;
+  std::vector<std::uint32_t> overrun_cqs_;  // their indices
 };
 
 // The verbs of several files that others of the engine need.

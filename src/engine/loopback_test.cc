@@ -225,6 +225,31 @@ TEST_F(Loopback, ResizeKeepsCompletions) {
   EXPECT_FALSE(resize_cq(b.cq, 0));
 }
 
+// IBTA 11.6.3.1: the CQ is in error, and so is every QP whose completions may be lost.
+TEST(LoopbackOverrun, OfACqEndsTheQpsThatUseIt) {
+  TestNic nic;
+  TestQp sender(nic, ib::QpType::Rc, 16, nullptr, 4);
+  TestQp receiver(nic, ib::QpType::Rc);
+  connect(sender, receiver);
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(sender.send(ib::Opcode::Write, {nic.sge(0, 8)}, nic.at(64), nic.mr.rkey));
+  }
+  const auto first = get_async_event(nic.context);  // the device's fd blocks
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->type, ib::EventType::CqErr);
+  ack_async_event(*first);
+  const auto second = get_async_event(nic.context);
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->type, ib::EventType::QpFatal);
+  ack_async_event(*second);
+  nic::QpAttr attr;
+  QpInit init;
+  query_qp(sender.qp, attr, init);
+  EXPECT_EQ(attr.state, ib::QpState::Err);
+  EXPECT_EQ(poll_until(sender.cq, 4).size(), 4u);
+  EXPECT_TRUE(empty(sender.cq));
+}
+
 TEST(LoopbackUd, DatagramBringsItsHeader) {
   TestNic nic;
   TestQp a(nic, ib::QpType::Ud), b(nic, ib::QpType::Ud);

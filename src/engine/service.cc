@@ -20,6 +20,14 @@ namespace {
 constexpr std::uint64_t kLookAgain = 50'000;  // ns
 constexpr std::size_t kStackBytes = 256 * 1024;
 
+// False: it is not in a state in which it could fail.
+bool put_in_error(Qp& qp) {
+  const base::SpinGuard guard(qp.sq_lock);
+  if (qp.destroyed || qp.state.load() < ib::QpState::Rtr) return false;
+  enter_error(qp);
+  return true;
+}
+
 void handle_report(Qp& qp, std::uint64_t bits) {
   if ((bits & local::kReportCommEst) != 0) raise_qp_event(qp, ib::EventType::CommEst);
   if ((bits & local::kReportError) == 0) return;
@@ -31,13 +39,9 @@ void handle_report(Qp& qp, std::uint64_t bits) {
       first = !cq.overrun;
       cq.overrun = true;
     }
-    if (first) raise_async(cq.context, ib::EventType::CqErr, cq.handle, cq.async_events);
+    if (first) qp.engine().note_overrun(cq);
   }
-  {
-    const base::SpinGuard guard(qp.sq_lock);
-    if (qp.destroyed || qp.state.load() < ib::QpState::Rtr) return;
-    enter_error(qp);
-  }
+  if (!put_in_error(qp)) return;
   if ((bits & local::kReportAccessErr) != 0) raise_qp_event(qp, ib::EventType::QpAccessErr);
   if ((bits & local::kReportReqErr) != 0) raise_qp_event(qp, ib::EventType::QpReqErr);
   if ((bits & (local::kReportFatal | local::kReportCqOverrun)) != 0)
@@ -89,6 +93,7 @@ void Engine::service_loop() {
     serve_due();
     clean_dead();
     put_orphans_back();
+    fail_users_of_overrun_cqs();
     progress();
   }
 }
@@ -152,6 +157,38 @@ void Engine::put_orphans_back() {
       const base::SpinGuard rq_guard(srq->rq.lock);
       if (srq->rq.poster.id() == orphan.rq_id) srq->rq.poster.put_back(orphan.wqe);
     }
+  }
+}
+
+void Engine::note_overrun(Cq& cq) {
+  raise_async(cq.context, ib::EventType::CqErr, cq.handle, cq.async_events);
+  {
+    const std::lock_guard guard(overrun_lock_);
+    overrun_cqs_.push_back(cq.index);
+  }
+  wake_service();
+}
+
+void Engine::fail_users_of_overrun_cqs() {
+  std::vector<std::uint32_t> found;
+  {
+    const std::lock_guard guard(overrun_lock_);
+    found.swap(overrun_cqs_);
+  }
+  if (found.empty()) return;
+  std::vector<std::shared_ptr<Qp>> users;
+  {
+    const std::lock_guard guard(registry_lock);
+    const auto hit = [&](const Cq* cq) {
+      return std::ranges::find(found, cq->index) != found.end();
+    };
+    for (const auto& [number, qp] : qps) {
+      if (hit(qp->init.send_cq) || hit(qp->init.recv_cq)) users.push_back(qp);
+    }
+  }
+  for (const auto& qp : users) {
+    if (qp->state.load() == ib::QpState::Err) continue;
+    if (put_in_error(*qp)) raise_qp_event(*qp, ib::EventType::QpFatal);
   }
 }
 

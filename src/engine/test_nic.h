@@ -57,9 +57,11 @@ struct TestQp {
   Cq* cq;
   Qp* qp;
 
-  TestQp(TestNic& n, ib::QpType type, std::uint32_t depth = 16, Srq* srq = nullptr) : nic(n) {
+  TestQp(TestNic& n, ib::QpType type, std::uint32_t depth = 16, Srq* srq = nullptr,
+         std::uint32_t cq_entries = 0)
+      : nic(n) {
     channel = *create_channel(n.context);
-    cq = *create_cq(n.context, 4 * depth, channel, this);
+    cq = *create_cq(n.context, cq_entries == 0 ? 4 * depth : cq_entries, channel, this);
     QpInit init;
     init.type = type;
     init.send_cq = init.recv_cq = cq;
