@@ -107,7 +107,10 @@ queue::CqeBody body_of(const Qp& qp, const queue::SendWqe& wqe, const Delivery& 
     body.imm = wqe.request.imm;
     body.wc_flags |= ib::kWcWithImm;
   }
-  if (qp.type == ib::QpType::Ud) body.wc_flags |= ib::kWcGrh;
+  if (qp.type == ib::QpType::Ud) {
+    const bool ipv6 = std::to_integer<unsigned>(qp.flight.grh[0]) >> 4 == 6;
+    body.wc_flags |= ipv6 ? ib::kWcGrh : ib::kWcGrh | ib::kWcIpv4;
+  }
   body.solicited = (wqe.request.flags & ib::kSendSolicited) != 0 ? 1 : 0;
   return body;
 }

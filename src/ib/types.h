@@ -105,6 +105,7 @@ constexpr WcOpcode wc_opcode(Opcode o) {
 // Completion flags (ibv_wc_flags).
 constexpr std::uint8_t kWcGrh = 1;
 constexpr std::uint8_t kWcWithImm = 2;
+constexpr std::uint8_t kWcIpv4 = 0x80;  // ours: the 40 bytes hold an IPv4 header, not a GRH or IPv6
 
 // Access flags (ibv_access_flags).
 constexpr std::uint32_t kLocalWrite = 1;

@@ -35,7 +35,7 @@ CqeBody load_body(const CqeBody& from) {
   if (body.opcode != ib::WcOpcode::RecvRdmaWithImm && body.opcode > ib::WcOpcode::FetchAdd) {
     body.opcode = ib::WcOpcode::Recv;
   }
-  body.wc_flags &= ib::kWcGrh | ib::kWcWithImm;
+  body.wc_flags &= ib::kWcGrh | ib::kWcWithImm | ib::kWcIpv4;
   return body;
 }
 

@@ -236,7 +236,7 @@ TEST(SharedCq, GivesOutOnlyValuesThatExist) {
   ASSERT_TRUE(taken);
   EXPECT_EQ(taken->body.status, ib::WcStatus::GeneralErr);
   EXPECT_EQ(taken->body.opcode, ib::WcOpcode::Recv);
-  EXPECT_EQ(taken->body.wc_flags, 3);
+  EXPECT_EQ(taken->body.wc_flags, 0x83);
 }
 
 TEST(SharedCq, ArmingIsTakenOnceAndNeverWeakened) {
