@@ -186,16 +186,17 @@ class RunRefuses(LauncherTest):
         prefix = tempfile.mkdtemp(dir=self.dir)
         os.chmod(prefix, 0o755)
         program = self.stage(prefix)
-        commands = ["mkdir -p /run/verbena-test", f"mount --bind {prefix} /run/verbena-test",
+        place = f"/run/verbena-test-{os.getpid()}"  # outside /tmp; its removal would end another test's mount there
+        commands = [f"mkdir -p {place}", f"mount --bind {prefix} {place}",
                     "mount -t tmpfs -o mode=1777 none /tmp", *preparations]
         become = f"setpriv --reuid {self.uid} --regid {self.uid} --clear-groups " if self.uid else ""
-        commands.append(f"exec {become}/run/verbena-test/bin/{os.path.basename(program)} run -- true")
+        commands.append(f"exec {become}{place}/bin/{os.path.basename(program)} run -- true")
         uid, self.uid = self.uid, None
         try:
             result = self.call("-m", "sh", "-ec", "\n".join(commands), program="/usr/bin/unshare")
         finally:
             self.uid = uid
-            os.path.isdir("/run/verbena-test") and os.rmdir("/run/verbena-test")
+            os.path.isdir(place) and os.rmdir(place)
         self.assertEqual(result.returncode, status, result.stderr)
         self.assertRegex(result.stderr, rf"\Averbena: [^\n]*{pattern}[^\n]*\n\Z" if pattern else r"\A\Z")
 
