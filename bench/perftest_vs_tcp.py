@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-# Stock perftest on Verbena next to TCP over loopback, measured in turn in the same run, both ends pinned to a core
-# of their own, where they spin (only qperf sleeps: the first row). Numbers are medians of the repeats. Latency is half a round trip for WRITE, SEND and TCP, the
-# whole of it for READ (the tools' own definitions). Usage: perftest_vs_tcp.py [--json FILE] [--repeats N] [--quick]
+# Stock perftest on Verbena next to TCP over loopback, UCX over shared memory and what the machine itself gives (a cache
+# line on its way, memcpy), measured in turn in the same run, both ends pinned to a core of their own, where they spin
+# (only qperf sleeps). Numbers are medians of the repeats. Latency is half a round trip, for READ the whole of it (the
+# tools' own definitions). Usage: perftest_vs_tcp.py [--json FILE] [--repeats N] [--quick]
 # SPDX-License-Identifier: Apache-2.0
 import argparse
 import json
@@ -18,17 +19,22 @@ READY_SECONDS = 20
 RUN_SECONDS = 120
 LATENCY_BYTES, BANDWIDTH_BYTES = 8, 65536
 
-# name, program or qperf test, what it measures, the row that it is compared with
+# name, program or qperf test, what it measures, the row that it is compared with (TCP's), and UCX's
 ROWS = (
-    ("TCP, sleeping", "tcp_lat", "us", None),
-    ("TCP latency", "tcp_ping", "us", None),
-    ("WRITE latency", "ib_write_lat", "us", "TCP latency"),
-    ("READ latency", "ib_read_lat", "us", "TCP latency"),
-    ("SEND latency", "ib_send_lat", "us", "TCP latency"),
-    ("TCP bandwidth", "tcp_bw", "MB/s", None),
-    ("WRITE bandwidth", "ib_write_bw", "MB/s", "TCP bandwidth"),
-    ("READ bandwidth", "ib_read_bw", "MB/s", "TCP bandwidth"),
-    ("SEND bandwidth", "ib_send_bw", "MB/s", "TCP bandwidth"),
+    ("cache-line hand-off", "hand-off", "us", None, None),
+    ("memcpy", "memcpy", "MB/s", None, None),
+    ("TCP, sleeping", "tcp_lat", "us", None, None),
+    ("TCP latency", "tcp_ping", "us", None, None),
+    ("UCX put latency", "ucp_put_lat", "us", "TCP latency", None),
+    ("UCX tag latency", "tag_lat", "us", "TCP latency", None),
+    ("WRITE latency", "ib_write_lat", "us", "TCP latency", "UCX put latency"),
+    ("READ latency", "ib_read_lat", "us", "TCP latency", "UCX put latency"),
+    ("SEND latency", "ib_send_lat", "us", "TCP latency", "UCX tag latency"),
+    ("TCP bandwidth", "tcp_bw", "MB/s", None, None),
+    ("UCX put bandwidth", "ucp_put_bw", "MB/s", "TCP bandwidth", None),
+    ("WRITE bandwidth", "ib_write_bw", "MB/s", "TCP bandwidth", "UCX put bandwidth"),
+    ("READ bandwidth", "ib_read_bw", "MB/s", "TCP bandwidth", "UCX put bandwidth"),
+    ("SEND bandwidth", "ib_send_bw", "MB/s", "TCP bandwidth", "UCX put bandwidth"),
 )
 
 
@@ -85,6 +91,26 @@ def tcp_ping(_, args, port):
     return {"value": float(output.split()[1]) * 1e-3}
 
 
+def limit(what, args, _):
+    """What no software between two processes can beat: a cache line on its way, and memcpy of the same bytes."""
+    words = map(str, args.cores) if what == "hand-off" else [str(BANDWIDTH_BYTES)]
+    output = subprocess.run([args.limits, what, *words], check=True, capture_output=True, text=True).stdout
+    return {"value": float(output.split()[0]) * (1e-3 if what == "hand-off" else 1)}
+
+
+def ucx(test, args, port):
+    """UCX's own transport for one host, POSIX shared memory: what a library without verbs reaches."""
+    latency = test.endswith("_lat")
+    size, count = (LATENCY_BYTES, args.latency_count) if latency else (BANDWIDTH_BYTES, args.bandwidth_count)
+    server = ["env", "UCX_TLS=posix,self", "UCX_LOG_LEVEL=error", "ucx_perftest", "-p", str(port)]
+    client = server + ["127.0.0.1", "-t", test, "-s", str(size), "-n", str(count), "-w", "1000"]
+    found = re.search(r"^Final:\s+\d+((?:\s+[\d.]+)+)", two_ends(server, client, port, args.cores), re.M)
+    if not found:
+        raise SystemExit(f"ucx_perftest {test} printed no result")
+    numbers = [float(word) for word in found.group(1).split()]  # latency: 50 %, average, overall; MB/s: ...
+    return {"value": numbers[2] if latency else numbers[4] * 2**20 / 1e6}
+
+
 def perftest(program, args, port):
     latency = program.endswith("_lat")
     size, count = (LATENCY_BYTES, args.latency_count) if latency else (BANDWIDTH_BYTES, args.bandwidth_count)
@@ -101,6 +127,12 @@ def perftest(program, args, port):
     return {"value": numbers[3] * 2**20 / 1e6, "messages_per_second": numbers[4] * 1e6}  # MiB/s, Mpps
 
 
+def tool_of(program):
+    if program.startswith("ib_"):
+        return perftest
+    return {"hand-off": limit, "memcpy": limit, "tcp_ping": tcp_ping, "tcp_lat": qperf, "tcp_bw": qperf}.get(program, ucx)
+
+
 def show(progress):
     if sys.stderr.isatty():
         print(progress, end="", file=sys.stderr, flush=True)
@@ -111,11 +143,10 @@ def measure(args):
     results = {name: [] for name, *_ in ROWS}
     port = 19000 + os.getpid() * 31 % 4000
     for repeat in range(args.repeats):
-        for name, program, _, _ in ROWS:
+        for name, program, *_ in ROWS:
             port += 1
             show(f"\r{repeat + 1}/{args.repeats} {name:20}")
-            run = perftest if program.startswith("ib_") else tcp_ping if program == "tcp_ping" else qperf
-            results[name].append(run(program, args, port))
+            results[name].append(tool_of(program)(program, args, port))
     show("\r" + " " * 40 + "\r")
     return results
 
@@ -123,25 +154,28 @@ def measure(args):
 def summary(results):
     medians = {name: statistics.median(r["value"] for r in runs) for name, runs in results.items()}
     rows = []
-    for name, program, unit, base in ROWS:
+    for name, program, unit, tcp, other in ROWS:
         values = [result["value"] for result in results[name]]
-        ratio = None
-        if base:
-            pair = medians[base], medians[name]
-            ratio = pair[0] / pair[1] if unit == "us" else pair[1] / pair[0]
+
+        def times_better(base):
+            if base is None:
+                return None
+            return medians[base] / medians[name] if unit == "us" else medians[name] / medians[base]
         rows.append({"name": name, "program": program, "unit": unit, "median": medians[name],
-                     "lowest": min(values), "highest": max(values), "times_better_than_tcp": ratio,
+                     "lowest": min(values), "highest": max(values), "times_better_than_tcp": times_better(tcp),
+                     "times_better_than_ucx": times_better(other),
                      "runs": results[name]})
     return rows
 
 
 def table(rows):
-    lines = [f"{'':18}{'median':>10}{'lowest':>10}{'highest':>10}  {'':6}{'against TCP':>12}"]
+    lines = [f"{'':20}{'median':>10}{'lowest':>10}{'highest':>10}  {'':6}{'against TCP':>12}{'against UCX':>12}"]
     for row in rows:
-        ratio = f"{row['times_better_than_tcp']:.1f} x" if row["times_better_than_tcp"] else ""
+        ratios = "".join(f"{f'{row[key]:.3g} x' if row[key] else '':>12}"
+                         for key in ("times_better_than_tcp", "times_better_than_ucx"))
         digits = 2 if row["unit"] == "us" else 0
         numbers = "".join(f"{row[key]:10.{digits}f}" for key in ("median", "lowest", "highest"))
-        lines.append(f"{row['name']:18}{numbers}  {row['unit']:6}{ratio:>12}")
+        lines.append(f"{row['name']:20}{numbers}  {row['unit']:6}{ratios}".rstrip())
     return "\n".join(lines)
 
 
@@ -156,12 +190,13 @@ def arguments():
                         default=[cores[0], cores[-1]], help="the server's and the client's, default first and last")
     args = parser.parse_args()
     args.verbena = os.path.abspath(args.verbena)
-    args.tcp_ping = os.path.join(os.path.dirname(args.verbena), "..", "bench", "tcp_ping")
+    beside = os.path.join(os.path.dirname(os.path.dirname(args.verbena)), "bench")
+    args.tcp_ping, args.limits = os.path.join(beside, "tcp_ping"), os.path.join(beside, "limits")
     args.repeats = 1 if args.quick else args.repeats
     args.seconds = 1 if args.quick else 2
     args.latency_count = 20000 if args.quick else 100000
     args.bandwidth_count = 20000 if args.quick else 50000
-    for tool in ("taskset", "qperf", "ib_write_lat"):
+    for tool in ("taskset", "qperf", "ib_write_lat", "ucx_perftest"):
         if not shutil.which(tool):
             raise SystemExit(f"{tool} is not installed; scripts/deps brings it")
     return args
