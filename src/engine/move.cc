@@ -122,7 +122,7 @@ Verdict move_bytes(Qp& qp, const Target& target, std::span<const RemotePart> par
       if (flight.offset + room == flight.length && room > tail) room -= tail;
       const local::Copied copied =
           fetch ? local::get(*target.peer, locals(qp), remotes, flight.offset, room)
-                : local::put(*target.peer, locals(qp), remotes, flight.offset, room, last_last);
+                : local::put(*target.peer, locals(qp), remotes, flight.offset, room);
       flight.offset += copied.bytes;
       budget -= std::min(budget, copied.bytes);
       if (copied.error != 0) return failed_copy(qp, target, copied, part);

@@ -31,10 +31,10 @@ struct Copied {
 
 // Copies up to `budget` bytes from the local list to the remote list (put) or back (get), beginning
 // `skip` bytes into both. Both lists describe the same number of bytes. By address for `self`, by
-// process_vm_writev/readv for others. `last_last`: the last 8 bytes of the message become visible
-// after all others (A32); naturally aligned 1, 2, 4, 8 bytes by one store.
+// process_vm_writev/readv for others, where nothing but the order of calls orders the bytes: who
+// wants the last ones to be seen last puts them in a call of their own (A32).
 Copied put(Peer& peer, std::span<const Segment> local, std::span<const Segment> remote,
-           std::uint64_t skip, std::uint64_t budget, bool last_last);
+           std::uint64_t skip, std::uint64_t budget);
 Copied get(Peer& peer, std::span<const Segment> local, std::span<const Segment> remote,
            std::uint64_t skip, std::uint64_t budget);
 
