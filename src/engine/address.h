@@ -9,5 +9,7 @@ namespace vrb::engine {
 enum class Destination { ThisHost, Group, Elsewhere };
 // An address vector without GRH means this host (RoCE has no LIDs).
 Destination destination(const nic::AddressVector& av);
+// Is there an address in this place of our GID table?
+bool holds_gid(unsigned index);
 
 }  // namespace vrb::engine

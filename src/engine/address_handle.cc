@@ -13,6 +13,10 @@ Destination destination(const nic::AddressVector& av) {
   return is_local_gid(av.dgid) ? Destination::ThisHost : Destination::Elsewhere;
 }
 
+bool holds_gid(unsigned index) {
+  return index < ib::kGidTableLength && port_facts().gids[index].gid != ib::Gid{};
+}
+
 ib::Result<Ah*> create_ah(Pd* pd, const nic::AddressVector& av) {
   Engine& engine = pd->context.engine;
   if (engine.forked()) return refused_forked("ibv_create_ah");
@@ -21,7 +25,7 @@ ib::Result<Ah*> create_ah(Pd* pd, const nic::AddressVector& av) {
   if (!av.has_grh) {  // RoCE has no LIDs: a datagram needs a GID
     return refused("ibv_create_ah", ib::Errc::Invalid, ib::CauseCode::BadAddressHandle);
   }
-  if (av.sgid_index >= ib::kGidTableLength) {
+  if (!holds_gid(av.sgid_index)) {
     return refused("ibv_create_ah", ib::Errc::Invalid, ib::CauseCode::BadGidIndex, av.sgid_index,
                    ib::kGidTableLength);
   }

@@ -7,6 +7,13 @@
 namespace vrb::engine {
 namespace {
 
+// Which header a datagram came with, as mlx5 says it and UCX reads it: bit 3 there is one, below it
+// 1 IPv6, 2 IPv4. RoCE has no other use for it.
+std::uint8_t service_level(std::uint8_t flags) {
+  if ((flags & ib::kWcGrh) == 0) return 0;
+  return (flags & ib::kWcIpv4) != 0 ? 10 : 9;
+}
+
 // Fills `out` from a completion in the private ring and frees the send slots behind it.
 void hand_out(Engine& engine, const queue::OwnCqe& cqe, nic::Completion& out)
     VRB_NO_THREAD_SAFETY {  // SendRing::release() is the one call that needs no sq_lock
@@ -18,7 +25,8 @@ void hand_out(Engine& engine, const queue::OwnCqe& cqe, nic::Completion& out)
   out.byte_len = cqe.body.byte_len;
   out.imm = cqe.body.imm;
   out.src_qp = cqe.body.src_qp;
-  out.wc_flags = cqe.body.wc_flags;
+  out.wc_flags = cqe.body.wc_flags & (ib::kWcGrh | ib::kWcWithImm);
+  out.sl = service_level(cqe.body.wc_flags);
   out.qpn = qp != nullptr ? qp->qpn.value : 0;
   if (cqe.is_send && qp != nullptr) qp->sq.release(cqe.sq_release);
 }
@@ -49,15 +57,19 @@ bool resolve_receive(Engine& engine, const queue::SharedCqConsumer::Taken& taken
   return true;
 }
 
-}  // namespace
-
-int poll_cq(Cq* cq, std::span<nic::Completion> out) {
-  Engine& engine = cq->context.engine;
-  if (engine.forked()) {
-    refused_forked("ibv_poll_cq");
-    return -1;
+// Who sees a completion in error finds the QP in the error state: what its peer reported is acted
+// upon here, when the service thread was not faster.
+void settle_failures(Engine& engine, std::span<const nic::Completion> polled) {
+  for (const nic::Completion& c : polled) {
+    if (c.status == ib::WcStatus::Success || c.status == ib::WcStatus::WrFlushErr) continue;
+    const auto board = engine.switchboard();
+    if (!board) return;
+    const auto qp = engine.find_qp((*board)->self()->qp_index(ib::Qpn{c.qpn}));
+    if (qp) settle_report(*qp);
   }
-  if (engine.has_pending()) engine.progress();
+}
+
+std::size_t poll_rings(Engine& engine, Cq* cq, std::span<nic::Completion> out) {
   std::size_t n = 0;
   const base::SpinGuard guard(cq->lock);
   while (n < out.size()) {
@@ -71,6 +83,20 @@ int poll_cq(Cq* cq, std::span<nic::Completion> out) {
     queue::OwnCqe cqe;
     if (resolve_receive(engine, *taken, cqe)) hand_out(engine, cqe, out[n++]);
   }
+  return n;
+}
+
+}  // namespace
+
+int poll_cq(Cq* cq, std::span<nic::Completion> out) {
+  Engine& engine = cq->context.engine;
+  if (engine.forked()) {
+    refused_forked("ibv_poll_cq");
+    return -1;
+  }
+  if (engine.has_pending()) engine.progress();
+  const std::size_t n = poll_rings(engine, cq, out);
+  settle_failures(engine, out.first(n));
   return static_cast<int>(n);
 }
 

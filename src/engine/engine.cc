@@ -137,19 +137,17 @@ ib::Result<Engine::QpNumber> Engine::take_qp_number() {
   const auto board = switchboard();
   if (!board) return base::Unexpected{board.error()};
   const std::lock_guard guard(qpn_lock_);
-  constexpr std::uint32_t kUsable =
-      ib::kQpsPerSlot - 3;  // QPNs 0, 1 and 0xFFFFFF are never given (W15)
   for (std::size_t s = 0;; ++s) {
     if (s == slots_.size()) {
-      if (s == local::kSlotsPerProcess - 1 || s * kUsable >= ib::kMaxQp)
-        return ib::refuse(ib::Errc::NoMemory, ib::CauseCode::NoQpnLeft, ib::kMaxQp);
+      if (s == local::kQps / ib::kQpsPerSlot)
+        return ib::refuse(ib::Errc::NoMemory, ib::CauseCode::NoQpnLeft, ib::kMaxQpsInUse);
       const std::uint64_t random = random_number();
       const auto ordinal = (*board)->take_slot(random);
       if (!ordinal) return base::Unexpected{ordinal.error()};
       slots_.push_back({*ordinal, static_cast<std::uint32_t>(random >> 32) % ib::kQpsPerSlot, 0});
     }
     Slot& slot = slots_[s];
-    if (slot.in_use >= kUsable) continue;
+    if (slot.in_use >= ib::kQpnsPerSlot) continue;
     for (;;) {
       const std::uint32_t low = slot.next;
       slot.next = (slot.next + 1) % ib::kQpsPerSlot;

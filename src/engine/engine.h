@@ -168,7 +168,13 @@ void purge_completions(Qp& qp);
 // The error state and its flush (IBTA 10.3.1.7, 10.8.2). Needs sq_lock; UC and UD send errors go to
 // SQE instead.
 void enter_error(Qp& qp) VRB_REQUIRES(qp.sq_lock);
+// Of a work request that failed: stop_sending() before its completion is seen, enter_send_error()
+// after it, for the flush.
+void stop_sending(Qp& qp) VRB_REQUIRES(qp.sq_lock);
 void enter_send_error(Qp& qp) VRB_REQUIRES(qp.sq_lock);
+// What peers have reported of the QP in this life of it (A30): error state and events. Service
+// thread, and whoever polls a completion in error. Takes sq_lock.
+void settle_report(Qp& qp);
 void flush_send_queue(Qp& qp) VRB_REQUIRES(qp.sq_lock);
 // A receive posted to a QP in the error state completes at once. Takes sq_lock.
 void flush_receive(Qp& qp, std::uint64_t wr_id);

@@ -164,6 +164,29 @@ TEST_F(Loopback, ErrorStateFlushesInOrder) {
   }
 }
 
+// A30: the error state comes with the completion that tells of it, and RESET ends it.
+TEST_F(Loopback, AnErrorIsThereWithItsCompletionAndGoneWithReset) {
+  connect(a, b);
+  for (int round = 0; round < 200; ++round) {
+    ASSERT_TRUE(b.recv({nic.sge(0, 4)}, 1));
+    ASSERT_TRUE(a.send(Opcode::Send, {nic.sge(64, 8)}));  // too long
+    EXPECT_EQ(poll_one(b.cq).status, WcStatus::LocLenErr);
+    EXPECT_EQ(state_of(b), ib::QpState::Err);
+    EXPECT_EQ(poll_one(a.cq).status, WcStatus::RemInvReqErr);
+    EXPECT_EQ(state_of(a), ib::QpState::Err);
+    nic::QpAttr attr;
+    attr.state = ib::QpState::Reset;
+    ASSERT_TRUE(modify_qp(a.qp, attr, nic::kMaskState));
+    ASSERT_TRUE(modify_qp(b.qp, attr, nic::kMaskState));
+    connect(a, b);
+    ASSERT_TRUE(b.recv({nic.sge(0, 8)}, 2));
+    ASSERT_TRUE(a.send(Opcode::Send, {nic.sge(64, 8)}));
+    ASSERT_EQ(poll_one(b.cq).status, WcStatus::Success);
+    ASSERT_EQ(poll_one(a.cq).status, WcStatus::Success);
+    ASSERT_EQ(state_of(b), ib::QpState::Rts);
+  }
+}
+
 TEST_F(Loopback, PeerThatIsNotThereEndsInRetryExceeded) {
   a.to_init();
   a.to_rtr(ib::Qpn{(qpn(a.qp).value & ~0x3fffU) | ((qpn(a.qp).value + 77) & 0x3fff)});
@@ -281,7 +304,8 @@ TEST(LoopbackUd, DatagramBringsItsHeader) {
   EXPECT_EQ(wc.byte_len, 48u);
   EXPECT_EQ(wc.src_qp, qpn(a.qp).value);
   const bool ipv4 = ib::is_v4_mapped(av.dgid);
-  EXPECT_EQ(wc.wc_flags, ipv4 ? ib::kWcGrh | ib::kWcIpv4 : ib::kWcGrh);
+  EXPECT_EQ(wc.wc_flags, ib::kWcGrh);
+  EXPECT_EQ(wc.sl, ipv4 ? 10 : 9);
   EXPECT_EQ(std::memcmp(nic.memory.data() + 4096 + 40, "datagram", 8), 0);
   r.remote_qkey = 0x9999;  // a wrong Q_Key: dropped without a word
   ASSERT_TRUE(b.recv({nic.sge(4096, 100)}, 6));
@@ -289,6 +313,59 @@ TEST(LoopbackUd, DatagramBringsItsHeader) {
   EXPECT_EQ(poll_one(a.cq).status, WcStatus::Success);
   EXPECT_TRUE(empty(b.cq));
   ASSERT_TRUE(destroy_ah(ah));
+}
+
+// Nobody acknowledges a datagram: a hundred to a process that is not there would not end in time,
+// if each of them held the queue up.
+TEST(LoopbackUd, NobodyThereHoldsNothingUp) {
+  TestNic nic;
+  TestQp a(nic, ib::QpType::Ud);
+  a.to_init();
+  a.to_rtr(ib::Qpn{0});
+  a.to_rts();
+  nic::AddressVector av;
+  av.port = 1;
+  av.has_grh = true;
+  av.dgid = port_facts().gids[0].gid;
+  av.sgid_index = 31;
+  EXPECT_FALSE(create_ah(nic.pd, av));  // no such address
+  av.sgid_index = 0;
+  Ah* ah = *create_ah(nic.pd, av);
+  const ib::Sge sge = nic.sge(0, 8);
+  queue::SendRequest r;
+  r.opcode = Opcode::Send;
+  r.flags = ib::kSendSignaled;
+  r.ah = ah;
+  r.remote_qpn = 1023U << 14 | 77;
+  r.remote_qkey = 0x1234;
+  r.sges = {&sge, 1};
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(post_send(a.qp, r));
+    EXPECT_EQ(poll_one(a.cq).status, WcStatus::Success);
+  }
+  ASSERT_TRUE(destroy_ah(ah));
+}
+
+// As many as the device says, then a refusal (ibv_create_qp(3)).
+TEST(LoopbackLimits, AllQpsOfTheDevice) {
+  TestNic nic;
+  Cq* cq = *create_cq(nic.context, 16, nullptr, nullptr);
+  std::vector<Qp*> qps;
+  QpInit init;
+  init.type = ib::QpType::Rc;
+  init.send_cq = init.recv_cq = cq;
+  init.cap = {1, 1, 1, 1, 0};
+  for (;;) {
+    const auto made = create_qp(nic.pd, init);
+    if (!made) {
+      EXPECT_EQ(made.error().errc, ib::Errc::NoMemory);
+      break;
+    }
+    qps.push_back(*made);
+  }
+  EXPECT_EQ(qps.size(), ib::kMaxQpsInUse);
+  for (Qp* qp : qps) ASSERT_TRUE(destroy_qp(qp));
+  ASSERT_TRUE(destroy_cq(cq));
 }
 
 TEST(LoopbackSrq, TwoQpsShareOneQueueAndTheLimitIsTold) {

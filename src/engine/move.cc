@@ -78,7 +78,8 @@ Verdict failed_copy(Qp& qp, const Target& target, const local::Copied& copied,
         return Verdict::fail(ib::WcStatus::LocProtErr,
                              ib::cause(ib::CauseCode::LocalMemoryGone, qp.flight.local[0].addr));
       }
-      report(target, local::kReportError | local::kReportAccessErr, ib::CauseCode::MemoryGone);
+      if (!ib::is_send(qp.sq.front().request.opcode))  // a receive's own completion says it
+        report(target, local::kReportError | local::kReportAccessErr, ib::CauseCode::MemoryGone);
       return Verdict::fail(ib::WcStatus::RemAccessErr,
                            ib::cause(ib::CauseCode::MemoryGone, part.segment.addr));
     case ESRCH:

@@ -58,9 +58,9 @@ void flush_send_queue(Qp& qp) {
   }
 }
 
-void enter_error(Qp& qp) {
-  if (qp.state.exchange(ib::QpState::Err) == ib::QpState::Err) return;
-  publish_tag(qp);
+namespace {
+
+void finish_error(Qp& qp) VRB_REQUIRES(qp.sq_lock) {
   qp.engine().memory_if_made()->grace();
   flush_send_queue(qp);
   if (qp.init.srq == nullptr) {
@@ -70,14 +70,25 @@ void enter_error(Qp& qp) {
   }
 }
 
+}  // namespace
+
+void enter_error(Qp& qp) {
+  if (qp.state.exchange(ib::QpState::Err) == ib::QpState::Err) return;
+  publish_tag(qp);
+  finish_error(qp);
+}
+
+void stop_sending(Qp& qp) {
+  qp.state.store(qp.type == ib::QpType::Rc ? ib::QpState::Err : ib::QpState::Sqe);
+  publish_tag(qp);
+}
+
 void enter_send_error(Qp& qp) {
   if (qp.type == ib::QpType::Rc) {
-    enter_error(qp);
-    return;
+    finish_error(qp);
+  } else {
+    flush_send_queue(qp);
   }
-  qp.state.store(ib::QpState::Sqe);
-  publish_tag(qp);
-  flush_send_queue(qp);
 }
 
 }  // namespace vrb::engine

@@ -96,6 +96,10 @@ ib::Result<void> enter(Qp& qp, ib::QpState to, const nic::QpAttr& attr, std::uin
   if (to == ib::QpState::Rtr && from == ib::QpState::Init && qp.type != ib::QpType::Ud) {
     if (const auto chosen = choose_carrier(qp, attr); !chosen) return chosen;
   }
+  if ((mask & nic::kMaskAv) != 0 && attr.av.has_grh && !holds_gid(attr.av.sgid_index)) {
+    return refused(kVerb, ib::Errc::Invalid, ib::CauseCode::BadGidIndex, attr.av.sgid_index,
+                   ib::kGidTableLength);
+  }
   nic::assign(qp.attr, attr, mask);
   if ((mask & nic::kMaskSqdNotify) != 0) qp.attr.sqd_notify = attr.sqd_notify;
   if (to == ib::QpState::Rtr && from == ib::QpState::Init) write_entry(qp);

@@ -56,6 +56,7 @@ Verdict step(Qp& qp, const queue::SendWqe& wqe) VRB_REQUIRES(qp.sq_lock) {
   return v;
 }
 
+// A completion in error finds the QP in its error state already (IBTA 10.3.1.6, 10.3.1.7).
 void complete(Qp& qp, ib::WcStatus status, const ib::Cause& cause) VRB_REQUIRES(qp.sq_lock) {
   const queue::SendWqe& wqe = qp.sq.front();
   queue::OwnCqe cqe;
@@ -72,6 +73,7 @@ void complete(Qp& qp, ib::WcStatus status, const ib::Cause& cause) VRB_REQUIRES(
   explain_completion(qp, cqe.wr_id, status, cause);
   retire_front(qp);
   abort_flight(qp);
+  if (status != ib::WcStatus::Success) stop_sending(qp);
   if (signaled || status != ib::WcStatus::Success) {
     push_completion(*qp.init.send_cq, cqe, status != ib::WcStatus::Success);
   }
@@ -89,6 +91,8 @@ Verdict give_up(const Qp& qp, const ib::Cause& cause) VRB_REQUIRES(qp.sq_lock) {
   if (qp.type != ib::QpType::Rc) return Verdict::done();
   ib::Cause why = cause;
   if (why.code == ib::CauseCode::PeerSilent && qp.peer) why = qp.peer->why();
+  if (why.code == ib::CauseCode::PeerAbsent)
+    why = ib::cause(ib::CauseCode::PeerAbsent, qp.attr.dest_qpn.value);
   if (why.code == ib::CauseCode::None || why.code == ib::CauseCode::PeerSilent) {
     why = ib::cause(ib::CauseCode::PeerSilent, qp.attr.dest_qpn.value, patience(qp) / kMillisecond);
   }

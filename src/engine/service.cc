@@ -21,34 +21,42 @@ constexpr std::uint64_t kLookAgain = 50'000;  // ns
 constexpr std::size_t kStackBytes = 256 * 1024;
 
 // False: it is not in a state in which it could fail.
-bool put_in_error(Qp& qp) {
-  const base::SpinGuard guard(qp.sq_lock);
+bool put_in_error(Qp& qp) VRB_REQUIRES(qp.sq_lock) {
   if (qp.destroyed || qp.state.load() < ib::QpState::Rtr) return false;
   enter_error(qp);
   return true;
 }
 
-void handle_report(Qp& qp, std::uint64_t bits) {
+void mark_overrun(Engine& engine, Cq& cq) {
+  bool first = false;
+  {
+    const base::SpinGuard guard(cq.lock);
+    first = !cq.overrun;
+    cq.overrun = true;
+  }
+  if (first) engine.note_overrun(cq);
+}
+
+}  // namespace
+
+// Taken and acted upon under sq_lock, or a report could hit the QP's next life: RESET needs the
+// lock too, and nobody reports once its grace period is over.
+void settle_report(Qp& qp) {
+  std::uint64_t bits = 0;
+  {
+    const base::SpinGuard guard(qp.sq_lock);
+    if (qp.destroyed) return;
+    bits = qp.engine().memory_if_made()->shared().qp_report[qp.index].exchange(0);
+    if ((bits & local::kReportError) != 0 && !put_in_error(qp)) return;
+  }
   if ((bits & local::kReportCommEst) != 0) raise_qp_event(qp, ib::EventType::CommEst);
   if ((bits & local::kReportError) == 0) return;
-  if ((bits & local::kReportCqOverrun) != 0) {
-    Cq& cq = *qp.init.recv_cq;
-    bool first = false;
-    {
-      const base::SpinGuard guard(cq.lock);
-      first = !cq.overrun;
-      cq.overrun = true;
-    }
-    if (first) qp.engine().note_overrun(cq);
-  }
-  if (!put_in_error(qp)) return;
+  if ((bits & local::kReportCqOverrun) != 0) mark_overrun(qp.engine(), *qp.init.recv_cq);
   if ((bits & local::kReportAccessErr) != 0) raise_qp_event(qp, ib::EventType::QpAccessErr);
   if ((bits & local::kReportReqErr) != 0) raise_qp_event(qp, ib::EventType::QpReqErr);
   if ((bits & (local::kReportFatal | local::kReportCqOverrun)) != 0)
     raise_qp_event(qp, ib::EventType::QpFatal);
 }
-
-}  // namespace
 
 void* service_main(void* engine) {
   static_cast<Engine*>(engine)->service_loop();
@@ -128,8 +136,7 @@ void Engine::serve_due() {
   });
   local::take_due(due(local::DueKind::Qp), [&](std::uint32_t index) {
     if (index >= local::kQps) return;
-    const std::uint64_t bits = shared.qp_report[index].exchange(0);
-    if (const auto qp = find_qp(index); qp && bits != 0) handle_report(*qp, bits);
+    if (const auto qp = find_qp(index)) settle_report(*qp);
   });
   local::take_due(due(local::DueKind::Peer), [this](std::uint32_t index) {
     if (index < local::kPeers) switchboard_->serve_assist(index);
@@ -188,7 +195,12 @@ void Engine::fail_users_of_overrun_cqs() {
   }
   for (const auto& qp : users) {
     if (qp->state.load() == ib::QpState::Err) continue;
-    if (put_in_error(*qp)) raise_qp_event(*qp, ib::EventType::QpFatal);
+    bool failed = false;
+    {
+      const base::SpinGuard guard(qp->sq_lock);
+      failed = put_in_error(*qp);
+    }
+    if (failed) raise_qp_event(*qp, ib::EventType::QpFatal);
   }
 }
 

@@ -44,6 +44,8 @@ Verdict find_peer(Qp& qp, const queue::SendWqe& wqe, std::shared_ptr<local::Peer
     case local::PeerState::Ready:
       return Verdict::go();
     case local::PeerState::Connecting:
+      if (qp.type == ib::QpType::Ud && peer->absent())
+        return unreachable(qp, ib::cause(ib::CauseCode::PeerAbsent, remote));
       return Verdict::wait_for(InFlight::Wait::Peer,
                                ib::cause(ib::CauseCode::PeerSilent, remote, 0));
     case local::PeerState::Refused:

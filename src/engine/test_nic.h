@@ -147,6 +147,13 @@ struct TestQp {
   std::uint64_t next_id = 100;
 };
 
+inline ib::QpState state_of(const TestQp& a) {
+  nic::QpAttr attr;
+  QpInit init;
+  query_qp(a.qp, attr, init);
+  return attr.state;
+}
+
 inline void connect(TestQp& a, TestQp& b, std::uint8_t rnr_retry = 7, std::uint32_t access = 14) {
   a.to_init(access);
   b.to_init(access);

@@ -173,6 +173,10 @@ Verdict publish(Qp& qp, const Delivery& d, const queue::CqeBody& body) VRB_REQUI
                          ib::cause(ib::CauseCode::CqOverrun, cq.entries(), cq.entries()));
   }
   VRB_POINT("cqe.claimed");
+  // Before the completion is there to be seen: who polls it finds the QP in the error state.
+  if (body.status != ib::WcStatus::Success) {
+    report(d.target, local::kReportError, static_cast<ib::CauseCode>(body.vendor_err));
+  }
   if (!cq.publish(*seq, d.peer_index, d.qp_index, body)) {
     return Verdict::fail(ib::WcStatus::RetryExcErr,
                          ib::cause(ib::CauseCode::PeerDied, qp.attr.dest_qpn.value));
@@ -197,7 +201,6 @@ Verdict reject(Qp& qp, const queue::SendWqe& wqe, const Delivery& d, ib::WcStatu
   body.cause_args[1] = cause.args[1];
   const Verdict published = publish(qp, d, body);
   if (published.kind != Verdict::Kind::Done) return published;
-  report(d.target, local::kReportError, cause.code);
   return qp.type == ib::QpType::Rc ? Verdict::fail(ours, cause) : dropped(cause);
 }
 
@@ -221,6 +224,9 @@ Verdict deliver(Qp& qp, const queue::SendWqe& wqe, const Delivery& d) VRB_REQUIR
     }
     const Verdict moved =
         move_bytes(qp, d.target, {s.parts.data(), s.count}, ib::kLocalWrite, false, false);
+    if (moved.kind == Verdict::Kind::Fail && moved.cause.code == ib::CauseCode::MemoryGone) {
+      return reject(qp, wqe, d, ib::WcStatus::LocProtErr, ib::WcStatus::RemOpErr, moved.cause);
+    }
     if (moved.kind != Verdict::Kind::Go) return moved;
     VRB_POINT("data.moved");
   }

@@ -27,7 +27,7 @@ constexpr std::uint32_t kLanesPerPeer = 8;  // threads of one peer that can be i
 constexpr std::uint32_t kKeys = ib::kMaxMr + 1;
 constexpr std::uint32_t kQps = ib::kMaxQp;
 constexpr std::uint32_t kSlotsPerProcess =
-    8;  // QP index = ordinal of the slot * 16384 + low bits of the QPN
+    8;  // QP index = ordinal of the slot * 16384 + low bits of the QPN; kQps has room for four
 constexpr std::uint32_t kMcastEntries = 4096;
 
 // A QP as its peers see it. The body is written while the tag says "not valid"; afterwards only the

@@ -48,6 +48,11 @@ class Peer {
   // Why it is not Ready, at any time: the refusal, PeerDied, PeerAbsent, PeerSilent, SystemRefused.
   // args[0] is left for the caller's QPN.
   ib::Cause why() const;
+  // Connecting, and nobody was there when it was last tried. It is tried again.
+  bool absent() const {
+    return (waiting_for_.load(std::memory_order_relaxed) & 0xffff) ==
+           std::uint64_t(ib::CauseCode::PeerAbsent);
+  }
 
   // The index in tables->qps of a QPN, kQps when the process does not hold that slot.
   std::uint32_t qp_index(ib::Qpn qpn) const;

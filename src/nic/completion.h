@@ -18,6 +18,7 @@ struct Completion {
   std::uint32_t qpn = 0;
   std::uint32_t src_qp = 0;
   std::uint8_t wc_flags = 0;
+  std::uint8_t sl = 0;
 };
 
 }  // namespace vrb::nic

@@ -13,13 +13,7 @@ namespace {
 
 constexpr int kBatch = 16;
 
-// RoCE has no LIDs and one P_Key: those fields are zero. The SL says which header a datagram came
-// with, as mlx5 has it and UCX reads it: bit 3 a header is there, below it 1 IPv6, 2 IPv4.
-std::uint8_t service_level(std::uint8_t flags) {
-  if ((flags & ib::kWcGrh) == 0) return 0;
-  return (flags & ib::kWcIpv4) != 0 ? 10 : 9;
-}
-
+// RoCE has no LIDs and one P_Key: those fields are zero.
 void convert(const nic::Completion& from, ibv_wc& to) {
   to.wr_id = from.wr_id;
   to.status = static_cast<ibv_wc_status>(from.status);
@@ -29,10 +23,10 @@ void convert(const nic::Completion& from, ibv_wc& to) {
   to.imm_data = from.imm;
   to.qp_num = from.qpn;
   to.src_qp = from.src_qp;
-  to.wc_flags = from.wc_flags & ~unsigned{ib::kWcIpv4};
+  to.wc_flags = from.wc_flags;
   to.pkey_index = 0;
   to.slid = 0;
-  to.sl = service_level(from.wc_flags);
+  to.sl = from.sl;
   to.dlid_path_bits = 0;
 }
 
