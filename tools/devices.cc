@@ -20,7 +20,7 @@ struct Limit {
   std::uint64_t value;
 };
 constexpr Limit kLimits[] = {
-    {"max_qp", ib::kMaxQpsInUse},     {"max_qp_wr", ib::kMaxQpWr},
+    {"max_qp", ib::kMaxQp},           {"max_qp_wr", ib::kMaxQpWr},
     {"max_sge", ib::kMaxSge},         {"max_inline", ib::kMaxInline},
     {"max_cq", ib::kMaxCq},           {"max_cqe", ib::kMaxCqe},
     {"max_mr", ib::kMaxMr},           {"max_pd", ib::kMaxPd},

@@ -133,6 +133,17 @@ void Engine::Numbers::release(std::uint32_t number) {
   free_.push_back(number);
 }
 
+namespace {
+
+// QPNs that no QP has (W15): in the first slot and in the last.
+bool reserved(std::uint32_t qpn) { return qpn < 2 || qpn == 0xffffff; }
+std::uint32_t reserved_in(std::uint32_t first) {
+  if (first == 0) return 2;
+  return (first | (ib::kQpsPerSlot - 1)) == 0xffffff ? 1 : 0;
+}
+
+}  // namespace
+
 ib::Result<Engine::QpNumber> Engine::take_qp_number() {
   const auto board = switchboard();
   if (!board) return base::Unexpected{board.error()};
@@ -140,23 +151,23 @@ ib::Result<Engine::QpNumber> Engine::take_qp_number() {
   for (std::size_t s = 0;; ++s) {
     if (s == slots_.size()) {
       if (s == local::kQps / ib::kQpsPerSlot)
-        return ib::refuse(ib::Errc::NoMemory, ib::CauseCode::NoQpnLeft, ib::kMaxQpsInUse);
+        return ib::refuse(ib::Errc::NoMemory, ib::CauseCode::NoQpnLeft, ib::kMaxQp);
       const std::uint64_t random = random_number();
       const auto ordinal = (*board)->take_slot(random);
       if (!ordinal) return base::Unexpected{ordinal.error()};
       slots_.push_back({*ordinal, static_cast<std::uint32_t>(random >> 32) % ib::kQpsPerSlot, 0});
     }
     Slot& slot = slots_[s];
-    if (slot.in_use >= ib::kQpnsPerSlot) continue;
+    const std::uint32_t first = (*board)->slot(slot.ordinal) << 14;
+    if (slot.in_use >= ib::kQpsPerSlot - reserved_in(first)) continue;
     for (;;) {
       const std::uint32_t low = slot.next;
       slot.next = (slot.next + 1) % ib::kQpsPerSlot;
       const std::uint32_t index = slot.ordinal * ib::kQpsPerSlot + low;
-      if (low < 2 || low == ib::kQpsPerSlot - 1 || qp_taken_[index]) continue;
+      if (reserved(first | low) || qp_taken_[index]) continue;
       qp_taken_[index] = true;
       ++slot.in_use;
-      return QpNumber{index, ib::Qpn{(*board)->slot(slot.ordinal) << 14 | low},
-                      ++qp_generation_[index]};
+      return QpNumber{index, ib::Qpn{first | low}, ++qp_generation_[index]};
     }
   }
 }

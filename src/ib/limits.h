@@ -34,8 +34,6 @@ constexpr std::uint32_t kVendorPartId = 1824;
 constexpr std::uint32_t kGrhBytes = 40;
 constexpr std::uint32_t kSlots = 1024;
 constexpr std::uint32_t kQpsPerSlot = 16384;
-constexpr std::uint32_t kQpnsPerSlot = kQpsPerSlot - 3;  // 0, 1 and 0xffffff are never given
-constexpr std::uint32_t kMaxQpsInUse = kMaxQp / kQpsPerSlot * kQpnsPerSlot;
 constexpr std::uint16_t kSlotPortBase = 17910;  // slot s owns UDP port kSlotPortBase + s
 constexpr int kDeviceIndex = 240;               // also the number of uverbs240
 

@@ -40,7 +40,7 @@ ibv_device_attr device_attributes() {
   a.page_size_cap = kPageSizes;
   a.vendor_id = ib::kVendorId;
   a.vendor_part_id = ib::kVendorPartId;
-  a.max_qp = ib::kMaxQpsInUse;
+  a.max_qp = ib::kMaxQp;
   a.max_qp_wr = ib::kMaxQpWr;
   a.device_cap_flags = kCapabilities;
   a.max_sge = a.max_sge_rd = a.max_srq_sge = ib::kMaxSge;
