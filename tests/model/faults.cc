@@ -103,7 +103,9 @@ bool Model::break_remote(Endpoint& t, Draft& d, std::uint32_t need) {
     d.order.rkey = old ? random_.one_of(target.old_keys) : kNoKey;
     d.cause = CauseCode::KeyUnknown;
     const auto alive = [&](const Region& other) { return other.rkey == d.order.rkey; };
-    return std::ranges::none_of(target.regions, alive);
+    // A region that changes in this round may keep its key, which is not known yet.
+    return std::ranges::none_of(target.regions, alive) &&
+           std::ranges::find(target.retired_keys, d.order.rkey) == target.retired_keys.end();
   }
   if (!r.live || r.frozen) return false;
   if (fits) {
