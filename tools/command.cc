@@ -65,8 +65,8 @@ void check_privileges(const std::string& path) {
   if (!set_uid && !set_gid && !capabilities) return;
   if (is_privilege_tool(path)) {
     fail(kNotExecutable,
-         "{} drops the variables that Verbena needs: put it in front ({} verbena run -- CMD)", path,
-         std::filesystem::path(path).filename().string());
+         "{} drops the variables that Verbena needs: let it start verbena run -- CMD instead",
+         path);
   }
   const char* kind = set_uid ? "set-uid" : set_gid ? "set-gid" : "given file capabilities";
   fail(kNotExecutable,

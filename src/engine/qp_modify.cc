@@ -14,7 +14,7 @@ constexpr const char* kVerb = "ibv_modify_qp";
 
 local::QpEntry& entry_of(Qp& qp) { return qp.engine().memory_if_made()->tables().qps[qp.index]; }
 
-// RC and UC learn their destination: it must be on this host (first-morning 10), and the connection
+// RC and UC learn their destination: it must be on this host, and the connection
 // to its process begins, without waiting (A40).
 ib::Result<void> choose_carrier(Qp& qp, const nic::QpAttr& attr) VRB_REQUIRES(qp.sq_lock) {
   if (config().carrier == Carrier::Wire) {

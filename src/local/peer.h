@@ -68,7 +68,7 @@ class Peer {
   // Wakes the owner's service thread (never blocks).
   void ring() const;
   // Is the process still there, as far as can be told without asking it (pidfd, socket)? CMA looks
-  // first (first-morning 7).
+  // first.
   bool alive() const;
 
  private:

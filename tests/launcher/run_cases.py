@@ -146,7 +146,7 @@ class RunRefuses(LauncherTest):
         self.run_ok(self.write("locked", true, mode=0o2705))
         for name in ("sudo", "su", "doas"):
             sudo = self.write(f"tools/{name}", true, mode=0o4755)
-            self.expect_failure(126, rf"put it in front \({name} verbena run -- CMD\)", "run", "--", sudo,
+            self.expect_failure(126, "let it start verbena run -- CMD instead", "run", "--", sudo,
                                 "-u", "someone", "true")
         script = self.write("script", f"#!{self.path('setuid')}\n")
         self.expect_failure(126, "is set-uid", "run", "--", script)

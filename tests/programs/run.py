@@ -164,7 +164,7 @@ def arguments():
     parser.add_argument("--as-user", type=int, metavar="UID", help="run the programs as this user (needs root)")
     parser.add_argument("--env", action="append", default=[], metavar="K=V")
     parser.add_argument("--limit", type=float, default=120, help="seconds for one case")
-    parser.add_argument("--markdown", action="store_true", help="print the table of README at the end")
+    parser.add_argument("--markdown", action="store_true", help="print a table of all cases at the end")
     return parser.parse_args()
 
 
