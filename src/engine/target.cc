@@ -19,6 +19,13 @@ Verdict not_now(const Qp& qp, const ib::Cause& cause) {
   return {Verdict::Kind::Done, ib::WcStatus::Success, {}, cause};
 }
 
+// As unreachable(). A datagram's queue pair wants nothing more of that process: as long as it held
+// the peer, the slot would be tried again, and whoever takes it next be met for nothing.
+Verdict lost(Qp& qp, const ib::Cause& cause) VRB_REQUIRES(qp.sq_lock) {
+  qp.last_ud_peer.reset();
+  return unreachable(qp, cause);
+}
+
 }  // namespace
 
 Verdict find_peer(Qp& qp, const queue::SendWqe& wqe, std::shared_ptr<local::Peer>& peer) {
@@ -45,13 +52,13 @@ Verdict find_peer(Qp& qp, const queue::SendWqe& wqe, std::shared_ptr<local::Peer
       return Verdict::go();
     case local::PeerState::Connecting:
       if (qp.type == ib::QpType::Ud && peer->absent())
-        return unreachable(qp, ib::cause(ib::CauseCode::PeerAbsent, remote));
+        return lost(qp, ib::cause(ib::CauseCode::PeerAbsent, remote));
       return Verdict::wait_for(InFlight::Wait::Peer,
                                ib::cause(ib::CauseCode::PeerSilent, remote, 0));
     case local::PeerState::Refused:
-      return unreachable(qp, peer->cause);
+      return lost(qp, peer->cause);
     case local::PeerState::Dead:
-      return unreachable(qp, ib::cause(ib::CauseCode::PeerDied, remote));
+      return lost(qp, ib::cause(ib::CauseCode::PeerDied, remote));
   }
   return Verdict::go();
 }
