@@ -35,16 +35,15 @@ void hand_out(Engine& engine, const queue::OwnCqe& cqe, nic::Completion& out)
 bool resolve_receive(Engine& engine, const queue::SharedCqConsumer::Taken& taken,
                      queue::OwnCqe& cqe) {
   Qp* qp = engine.qp_at(taken.qp);
-  if (qp == nullptr) {
-    engine.note_orphan(taken.body.rq_id, taken.body.wqe);
-    return false;
-  }
-  RecvQueue& rq = *qp->rq();
   std::optional<std::uint64_t> wr_id;
-  {
+  bool orphan = true;  // of a QP that is gone, whose index another may hold by now
+  if (qp != nullptr) {
+    RecvQueue& rq = *qp->rq();
     const base::SpinGuard guard(rq.lock);
-    if (rq.poster.id() == taken.body.rq_id) wr_id = rq.poster.complete(taken.body.wqe);
+    orphan = rq.poster.id() != taken.body.rq_id;
+    if (!orphan) wr_id = rq.poster.complete(taken.body.wqe);
   }
+  if (orphan) engine.note_orphan(taken.body.rq_id, taken.body.wqe);
   if (!wr_id) return false;
   cqe.wr_id = *wr_id;
   cqe.qp = taken.qp;

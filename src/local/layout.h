@@ -20,7 +20,7 @@
 namespace vrb::local {
 
 constexpr std::uint64_t kMagic = 0x31424e4556524256;  // "VBRVENB1"
-constexpr std::uint32_t kLayoutVersion = 1;
+constexpr std::uint32_t kLayoutVersion = 2;
 
 constexpr std::uint32_t kPeers = 1024;      // peer indices; 0 is the owner itself
 constexpr std::uint32_t kLanesPerPeer = 8;  // threads of one peer that can be inside at once

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-# clang-tidy over every file of compile_commands.json, those of tests only with --tests. What passed is remembered in BUILD_DIR/tidy under a hash of
-# the file, the headers of ours that it reaches, its command, the checks and the tool, and is not run again.
+# clang-tidy over every file of compile_commands.json, those of tests only with --tests. What passed is remembered in
+# BUILD_DIR/tidy under a hash of the file, the headers of ours that it reaches, its command, the checks and the tool,
+# and is not run again.
 # Usage: tidy.py BUILD_DIR [--jobs N] [--tests] [PATTERN...]
 # SPDX-License-Identifier: Apache-2.0
 import argparse
