@@ -28,8 +28,10 @@ Verdict finish_assist(Qp& qp, const Target& target) VRB_REQUIRES(qp.sq_lock) {
   const auto result = local::take_assist(*target.peer, flight.assist, locals(qp), flight.offset,
                                          flight.assist_length);
   flight.assist = -1;
+  if (result.status == ib::CauseCode::LocalMemoryGone) {
+    return Verdict::fail(ib::WcStatus::LocProtErr, ib::cause(result.status, flight.local[0].addr));
+  }
   if (result.status != ib::CauseCode::None) {
-    report(target, local::kReportError | local::kReportAccessErr, result.status);
     return Verdict::fail(ib::WcStatus::RemAccessErr,
                          ib::cause(result.status, qp.attr.dest_qpn.value));
   }
@@ -78,8 +80,6 @@ Verdict failed_copy(Qp& qp, const Target& target, const local::Copied& copied,
         return Verdict::fail(ib::WcStatus::LocProtErr,
                              ib::cause(ib::CauseCode::LocalMemoryGone, qp.flight.local[0].addr));
       }
-      if (!ib::is_send(qp.sq.front().request.opcode))  // a receive's own completion says it
-        report(target, local::kReportError | local::kReportAccessErr, ib::CauseCode::MemoryGone);
       return Verdict::fail(ib::WcStatus::RemAccessErr,
                            ib::cause(ib::CauseCode::MemoryGone, part.segment.addr));
     case ESRCH:

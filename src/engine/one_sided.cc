@@ -97,6 +97,9 @@ Verdict one_sided(Qp& qp, const queue::SendWqe& wqe, const Target& target) {
   const RemotePart part{r.rkey, r.remote_addr, {check.resolved.va, length}, check.resolved.entry};
   const Verdict moved =
       move_bytes(qp, target, {&part, 1}, need, r.opcode == ib::Opcode::Read, true);
+  if (moved.kind == Verdict::Kind::Fail && moved.status == ib::WcStatus::RemAccessErr) {
+    return refused_by_responder(qp, target, moved.status, local::kReportAccessErr, moved.cause);
+  }
   return moved.kind == Verdict::Kind::Go ? Verdict::done() : moved;
 }
 

@@ -57,7 +57,8 @@ Verdict one_sided(Qp& qp, const queue::SendWqe& wqe, const Target& target) VRB_R
 void give_claim_back(Qp& qp, local::Peer& peer) VRB_REQUIRES(qp.sq_lock);
 Verdict two_sided(Qp& qp, const queue::SendWqe& wqe, const Target& target) VRB_REQUIRES(qp.sq_lock);
 // move.cc: moves flight.length bytes from or to the peer's ranges, slice by slice, by the tier that
-// reaches them.
+// reaches them. RemAccessErr: the peer's range is not there; what that means to the peer is the
+// caller's to say.
 struct RemotePart {
   std::uint32_t key = 0;
   std::uint64_t addr = 0;  // as the key names it

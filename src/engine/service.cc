@@ -186,8 +186,10 @@ void Engine::fail_users_of_overrun_cqs() {
   std::vector<std::shared_ptr<Qp>> users;
   {
     const std::lock_guard guard(registry_lock);
-    const auto hit = [&](const Cq* cq) {
-      return std::ranges::find(found, cq->index) != found.end();
+    const auto hit = [&](Cq* cq) {  // the index may be a later CQ's by now
+      if (std::ranges::find(found, cq->index) == found.end()) return false;
+      const base::SpinGuard cq_guard(cq->lock);
+      return cq->overrun;
     };
     for (const auto& [number, qp] : qps) {
       if (hit(qp->init.send_cq) || hit(qp->init.recv_cq)) users.push_back(qp);

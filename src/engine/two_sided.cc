@@ -224,7 +224,7 @@ Verdict deliver(Qp& qp, const queue::SendWqe& wqe, const Delivery& d) VRB_REQUIR
     }
     const Verdict moved =
         move_bytes(qp, d.target, {s.parts.data(), s.count}, ib::kLocalWrite, false, false);
-    if (moved.kind == Verdict::Kind::Fail && moved.cause.code == ib::CauseCode::MemoryGone) {
+    if (moved.kind == Verdict::Kind::Fail && moved.status == ib::WcStatus::RemAccessErr) {
       return reject(qp, wqe, d, ib::WcStatus::LocProtErr, ib::WcStatus::RemOpErr, moved.cause);
     }
     if (moved.kind != Verdict::Kind::Go) return moved;
