@@ -39,7 +39,8 @@ struct End {
     cq = ibv_create_cq(context, 16, nullptr, nullptr, 0);
     memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     must(pd != nullptr && cq != nullptr && memory != MAP_FAILED, "pd, cq, mmap");
-    mr = ibv_reg_mr(pd, memory, kBytes, IBV_ACCESS_LOCAL_WRITE);
+    const int access = IBV_ACCESS_LOCAL_WRITE;
+    mr = ibv_reg_mr(pd, memory, kBytes, access);
     ibv_qp_init_attr init{};
     init.send_cq = init.recv_cq = cq;
     init.qp_type = IBV_QPT_RC;
