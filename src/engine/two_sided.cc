@@ -135,14 +135,6 @@ void notify(const Delivery& d, bool solicited) {
   if (wake) d.target.peer->ring();
 }
 
-// Full of completions that nobody polled, not held up by a claim of somebody who stopped (A27).
-bool overrun(const queue::SharedCq& cq) {
-  const std::uint64_t tail = cq.header()->tail.load(std::memory_order_relaxed);
-  const std::uint64_t word =
-      cq.ring()[tail & (cq.entries() - 1)].word.load(std::memory_order_acquire);
-  return queue::CqWord::unpack(word).state == queue::CqWord::State::Published;
-}
-
 // A receive queue completes in posting order, also between several senders of datagrams
 // (IBTA 10.8.3): is the WQE in front of ours claimed by one that has not published yet? Whoever
 // stops there holds nobody up for long.
@@ -165,7 +157,7 @@ Verdict publish(Qp& qp, const Delivery& d, const queue::CqeBody& body) VRB_REQUI
   queue::SharedCq cq = d.cq;
   const auto seq = cq.claim(d.peer_index, d.qp_index);
   if (!seq) {
-    if (!overrun(cq))
+    if (!cq.full_of_completions())
       return Verdict::wait_for(InFlight::Wait::Room,
                                ib::cause(ib::CauseCode::CqOverrun, cq.entries(), cq.entries()));
     report(d.target, local::kReportError | local::kReportCqOverrun, ib::CauseCode::CqOverrun);

@@ -78,6 +78,14 @@ std::optional<std::uint64_t> SharedCq::claim(std::uint16_t peer, std::uint16_t q
   return std::nullopt;
 }
 
+bool SharedCq::full_of_completions() const {
+  for (std::uint64_t i = 0; i < entries_; ++i) {
+    const CqWord w = CqWord::unpack(at(i).word.load(std::memory_order_acquire));
+    if (w.state != State::Published) return false;
+  }
+  return true;
+}
+
 bool SharedCq::publish(std::uint64_t seq, std::uint16_t peer, std::uint16_t qp,
                        const CqeBody& body) {
   SharedCqe& entry = at(seq);

@@ -101,6 +101,9 @@ class SharedCq {
   // Producer. Claims the next free entry for `qp`; empty when the ring is full (or a hole blocks
   // it).
   std::optional<std::uint64_t> claim(std::uint16_t peer, std::uint16_t qp);
+  // Producer, when claim() has nothing: is every entry a completion that the owner did not take
+  // (overrun)? Otherwise somebody's claim holds the ring up, or did a moment ago (A27).
+  bool full_of_completions() const;
   // Producer: fills and publishes the entry that claim() returned. False when the word is no longer
   // ours (the owner gave us up as dead): then nothing was published.
   bool publish(std::uint64_t seq, std::uint16_t peer, std::uint16_t qp, const CqeBody& body);

@@ -163,11 +163,14 @@ TEST(SharedCq, AHoleUsesUpTheRingAndNothingIsOverrun) {
   }
   EXPECT_EQ(expected.size(), 7U);
   EXPECT_FALSE(m.cq.claim(3, 3));
+  EXPECT_FALSE(m.cq.full_of_completions());
   EXPECT_TRUE(m.cq.publish(*hole, 2, 1, body(77)));
   EXPECT_FALSE(m.cq.claim(3, 3));
+  EXPECT_FALSE(m.cq.full_of_completions());
   EXPECT_EQ(drain(m.consumer), Numbers{77});
   for (std::uint32_t i = 0; i < 8; ++i) EXPECT_TRUE(complete(m.cq, 2, i));
   EXPECT_FALSE(complete(m.cq, 2, 8));
+  EXPECT_TRUE(m.cq.full_of_completions());
   EXPECT_EQ(drain(m.consumer), (Numbers{0, 1, 2, 3, 4, 5, 6, 7}));
 }
 
